@@ -29,8 +29,7 @@ nb::object reduce_axes(nb::handle x, nb::handle axis, nb::handle how, nb::handle
   const executor on = executor_of(where, a, a.size());
   const auto size = static_cast<std::size_t>(a.dims);
   const const_tensor_view in{a.data, a.format, {a.shape, size}, {a.strides, size}, a.memory};
-  run(a.size(), [&] { samebits::reduce_axes(in, axes, view, options, on); },
-      {{"in", "x"}, {"axes", "axis"}});
+  run(a.size(), [&] { samebits::reduce_axes(in, axes, view, options, on); }, {{"axes", "axis"}});
   return result.object;
 }
 

@@ -113,7 +113,7 @@ matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* 
 /// elements in C order.
 template <class Call>
 void run_slices(int dims, const std::int64_t* shape, const operand* operands, int inputs, int count,
-                random_stream& random, const Call& call, argument_names names) {
+                random_stream& random, const Call& call, argument_names names = {}) {
   const slices s = slices_of(dims, shape, operands, count);
   const operand& out = operands[inputs];
   if (s.loops > 0) check_overlap(out, operands, inputs);

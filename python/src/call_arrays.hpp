@@ -59,7 +59,7 @@ struct call_arrays {
   template <class Call>
   void run(std::int64_t elements, const Call& call) const {
     const executor on = executor_of(where, first.a, elements);
-    python::run(elements, [&] { call(on); }, {{"in", "x"}, {"known_grad", "known"}});
+    python::run(elements, [&] { call(on); });
   }
   template <class Call>
   void run(const Call& call) const {

@@ -85,8 +85,7 @@ void quantize_blocks_of(nb::handle x, nb::handle format, nb::handle book, std::i
   const auto to = span_of<std::uint8_t>(codes, "codes", access::write, in.a.memory, s);
   const auto scales = span_of<float>(absmax, "absmax", access::write, in.a.memory, s);
   const executor on = executor_of(where, in.a, in.a.size());
-  run(in.a.size(), [&] { quantize_blocks(in.view, options, to, scales, on); },
-      {{"in", "x"}, {"options.block", "block"}});
+  run(in.a.size(), [&] { quantize_blocks(in.view, options, to, scales, on); });
 }
 
 // `nested` is None, or the codes of the absmaxes, their block and the offset.
@@ -109,12 +108,10 @@ void dequantize_blocks_of(nb::handle codes, nb::handle absmax, nb::handle nested
     scales.offset = static_cast<float>(number_of(item(nested, 2), "offset"));
   }
   const executor on = executor_of(where, to.a, to.a.size());
-  run(to.a.size(),
-      [&] {
-        if (nested.is_none()) return dequantize_blocks(from, scales.absmax, options, to.view, on);
-        dequantize_blocks(from, scales, options, to.view, on);
-      },
-      {{"options.block", "block"}});
+  run(to.a.size(), [&] {
+    if (nested.is_none()) return dequantize_blocks(from, scales.absmax, options, to.view, on);
+    dequantize_blocks(from, scales, options, to.view, on);
+  });
 }
 
 void quantize_int8_of(nb::handle x, nb::handle format, nb::handle steps, nb::handle codes,
@@ -125,7 +122,7 @@ void quantize_int8_of(nb::handle x, nb::handle format, nb::handle steps, nb::han
   const auto to = span_of<std::int8_t>(codes, "codes", access::write);
   const auto scales = span_of<float>(absmax, "absmax", access::write);
   const executor where = executor_of(threads, nb::none(), nb::none(), a, a.size());
-  run(a.size(), [&] { quantize_int8_rows(in, by, to, scales, where); }, {{"in", "x"}});
+  run(a.size(), [&] { quantize_int8_rows(in, by, to, scales, where); });
 }
 
 void dequantize_int8_of(nb::handle codes, nb::handle absmax, nb::handle out, nb::handle format,
@@ -147,7 +144,7 @@ void random_hadamard_of(nb::handle x, nb::handle format, std::uint16_t signs, nb
   const matrix_view target = view_of({&b, "out"});
   const accumulator sum = accumulator::tensor_core(enumerator_of<tensor_unit>(unit, "unit"), 0);
   const executor where = executor_of(threads, nb::none(), nb::none(), a, 16 * a.size());
-  run(16 * a.size(), [&] { random_hadamard(in, target, signs, sum, where); }, {{"in", "x"}});
+  run(16 * a.size(), [&] { random_hadamard(in, target, signs, sum, where); });
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ void convert_slices(const array& in, const array& out, convert_options& options,
                     const executor& where) {
   const operand both[] = {{&in, "x"}, {&out, "out"}};
   const auto call = [&](const auto& view) { samebits::convert(view(0), view(1), options, where); };
-  run_slices(in.dims, in.shape, both, 1, 2, options.random, call, {{"in", "x"}});
+  run_slices(in.dims, in.shape, both, 1, 2, options.random, call);
 }
 
 void convert_array(const array& in, const array& out, convert_options& options,
@@ -18,7 +18,7 @@ void convert_array(const array& in, const array& out, convert_options& options,
   if (!options.random.pitch) return convert_slices(in, out, options, where);
   const matrix_view from = view_of({&in, "x"});  // [leading axes, last axis], for the random bits
   const matrix_view to = view_of({&out, "out"});
-  run(in.size(), [&] { samebits::convert(from, to, options, where); }, {{"in", "x"}});
+  run(in.size(), [&] { samebits::convert(from, to, options, where); });
 }
 
 // convert() without options, into a new array.

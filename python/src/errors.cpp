@@ -1,6 +1,7 @@
 // Raises the exceptions of samebits.errors.
 #include "errors.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <new>
@@ -26,6 +27,16 @@ bool begins_with_name(std::string_view message, std::string_view name) {
   return std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_';
 }
 
+// Names of arguments that differ in the same way in all functions.
+constexpr argument_name common_names[] = {{"in", "x"},
+                                          {"random.bits", "random_bits"},
+                                          {"a_scales.values", "a_scales"},
+                                          {"b_scales.values", "b_scales"},
+                                          {"a_scales.tile", "a_tile"},
+                                          {"b_scales.tile", "b_tile"},
+                                          {"level.tensor_scale", "tensor_scale"},
+                                          {"known_grad", "known"}};
+
 // The message of an exception and of those nested in it, with the caller's name of the argument.
 std::string message_of(const std::exception& error, argument_names names) {
   std::string_view message = error.what();
@@ -33,11 +44,12 @@ std::string message_of(const std::exception& error, argument_names names) {
     if (message.starts_with(holder)) message.remove_prefix(holder.size());
   }
   std::string text(message);
-  for (const argument_name& n : names) {
-    if (!begins_with_name(message, n.cpp)) continue;
-    text.replace(0, std::string_view(n.cpp).size(), n.python);
-    break;
-  }
+  const auto rename = [&](const argument_name& n) {
+    const bool named = begins_with_name(message, n.cpp);
+    if (named) text.replace(0, std::string_view(n.cpp).size(), n.python);
+    return named;
+  };
+  if (std::ranges::none_of(names, rename)) (void)std::ranges::any_of(common_names, rename);
   try {
     std::rethrow_if_nested(error);
   } catch (const std::exception& cause) {

@@ -19,7 +19,8 @@ using argument_names = std::initializer_list<argument_name>;
 
 /// Raises the C++ exception that is being handled as a Python exception; a Python exception passes
 /// through. Messages of the library begin with the name of an argument: it becomes the caller's name,
-/// without the struct that holds it in C++. The GIL must be held.
+/// without the struct that holds it in C++. `names` has the names that differ in this function alone.
+/// The GIL must be held.
 [[noreturn]] void raise_current(argument_names names = {});
 
 /// Raises samebits.InvalidArgument.

@@ -9,12 +9,6 @@
 namespace samebits::python {
 namespace {
 
-// Names of the C++ arguments, for messages.
-constexpr std::initializer_list<argument_name> names_of_arguments = {
-    {"in", "x"},
-    {"random.bits", "random_bits"},
-};
-
 // `to` is None for x's format.
 nb::object evaluate(nb::handle name, nb::handle x, nb::handle grad, nb::handle format,
                     nb::handle to, nb::handle how, nb::handle out, nb::handle where) {
@@ -36,8 +30,7 @@ nb::object evaluate(nb::handle name, nb::handle x, nb::handle grad, nb::handle f
     samebits::evaluate(f, view(0), view(1), options, with);
   };
   const int skipped = gradient ? 0 : 1;
-  run_slices(in.dims, in.shape, operands + skipped, 2 - skipped, 3 - skipped, options.random, call,
-             names_of_arguments);
+  run_slices(in.dims, in.shape, operands + skipped, 2 - skipped, 3 - skipped, options.random, call);
   return target.object;
 }
 
@@ -56,7 +49,7 @@ void evaluate_list(nb::handle name, nb::list x, nb::handle grads, nb::handle for
     if (grad) return evaluate_gradient(f, grad->get(), in.get(), results.get(), options, in.on());
     samebits::evaluate(f, in.get(), results.get(), options, in.on());
   };
-  run(in.elements(), call, names_of_arguments);
+  run(in.elements(), call);
 }
 
 // Whether a rule has a function of fp32 numbers.

@@ -72,12 +72,7 @@ struct product {
     }
     const executor on = executor_of(where, a.a, d.a.size() * a.view.cols);
     python::run([&] { compute(a.view, b.view, d.view, sum, options, on); },
-                {{"d", "out"},
-                 {"result", "unit_result"},
-                 {"a_scales.values", "a_scales"},
-                 {"b_scales.values", "b_scales"},
-                 {"a_scales.tile", "a_tile"},
-                 {"b_scales.tile", "b_tile"}});
+                {{"d", "out"}, {"result", "unit_result"}});
     return result;
   }
 };
@@ -110,13 +105,7 @@ nb::list find_rule(nb::tuple a, nb::tuple b, nb::handle c, nb::handle d, nb::han
   for (const nb::handle unit : search[0]) set_value(unit, "units", options.units.emplace_back());
   const executor on = executor_of(where, of.a.a, given.a.size() * of.a.view.cols);
   std::vector<product_rule> found;
-  python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, given.view, options, on); },
-              {{"options.max_slices", "max_slices"},
-               {"options.sample", "sample"},
-               {"a_scales.values", "a_scales"},
-               {"b_scales.values", "b_scales"},
-               {"a_scales.tile", "a_tile"},
-               {"b_scales.tile", "b_tile"}});
+  python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, given.view, options, on); });
   nb::list texts;
   for (const product_rule& rule : found) texts.append(rule_text(rule));
   return texts;
@@ -154,11 +143,7 @@ struct planned {
   // `result`: what the caller named D by.
   template <class Call>
   void run(const Call& call, const char* result) const {
-    python::run(call, {{"d", result},
-                       {"a_scales.values", "a_scales"},
-                       {"b_scales.values", "b_scales"},
-                       {"a_scales.tile", "a_tile"},
-                       {"b_scales.tile", "b_tile"}});
+    python::run(call, {{"d", result}});
   }
 };
 

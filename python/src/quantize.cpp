@@ -107,13 +107,11 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
   options.tensor_scale = of_tensor.view;
   const executor on = executor_of(where, in.a, in.a.size());
   const bool made = out.is_none();
-  const argument_names names = {{"in", "x"},
-                                {"outputs", "scale_format"},
+  const argument_names names = {{"outputs", "scale_format"},
                                 {"codes", made ? "to" : "out.codes"},
                                 {"scales", made ? "scale_format" : "out.scales"},
                                 {"codes_transposed", "out.codes_transposed"},
-                                {"scales_transposed", "out.scales_transposed"},
-                                {"outputs.tensor_scale", "out.tensor_scale"}};
+                                {"scales_transposed", "out.scales_transposed"}};
   nb::object scratch;
   if (in.a.library != nullptr && on_device && item(where, 2).is_none()) {
     std::size_t bytes = 0;
@@ -189,7 +187,7 @@ nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::hand
                         how, on);
   };
   run(in.a.size(), call,
-      {{"in", "x"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
+      {{"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
   return nb::make_tuple(results.object(0), results.object(1), object_of(sum), object_of(mean),
                         object_of(rstd));
 }
@@ -212,8 +210,7 @@ nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
         viewed(tensor_scale, {.name = "tensor_scale", .format = format_id::fp32, .stream = s});
     level.tensor_scale = of_tensor.view;
   }
-  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, shape, level, on); },
-      {{"level.tensor_scale", "tensor_scale"}});
+  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, shape, level, on); });
   return target.object;
 }
 

@@ -25,7 +25,7 @@ nb::object reduce(std::string_view what, nb::handle x, nb::handle format, nb::ha
   const input in(x, "x", format, where);
   const auto reduced = [&](auto* reduction) {
     decltype(reduction(in.view, in.where)) result = {};
-    run(in.a.size(), [&] { result = reduction(in.view, in.where); }, {{"in", "x"}});
+    run(in.a.size(), [&] { result = reduction(in.view, in.where); });
     return result;
   };
   const host_guard guard;  // a subnormal float stays one as a Python number
