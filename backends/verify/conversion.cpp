@@ -2,6 +2,7 @@
 #include "backends/verify/conversion.hpp"
 
 #include "backends/verify/codes.hpp"
+#include "samebits/core/cat.hpp"
 
 namespace samebits::backends::verification {
 namespace {
@@ -30,15 +31,13 @@ std::string text_of(const conversion& c, const code_buffer& input, const std::st
   const format_id from = input.format();
   const std::size_t width = width_of(from);
   const std::byte* const element = input.bytes().data() + c.in.offset(width, d.row, d.col);
-  const std::string text = std::string(name(from)) + " " + hex(load(element, width), width) +
-                           " to " + std::string(name(c.to)) + " " + d.got + ", expected " +
-                           d.expected + "; " + rule;
+  const std::string text = detail::cat(from, " ", hex(load(element, width), width), " to ", c.to,
+                                       " ", d.got, ", expected ", d.expected, "; ", rule);
   if (c.rule.rounding != rounding::stochastic) return text;
   const std::uint64_t index = c.random.offset + static_cast<std::uint64_t>(d.row) * pitch_of(c) +
                               static_cast<std::uint64_t>(d.col);
-  return text + ", seed " + std::to_string(c.random.seed) + ", stream " +
-         std::to_string(c.random.stream) + ", index " + std::to_string(index) +
-         ", K = " + std::to_string(c.random.bits);
+  return detail::cat(text, ", seed ", c.random.seed, ", stream ", c.random.stream, ", index ",
+                     index, ", K = ", c.random.bits);
 }
 
 }  // namespace
@@ -64,8 +63,7 @@ checked_call call_of(const conversion& c, const code_buffer& input) {
                          static_cast<std::size_t>(c.rule.overflow)) *
                             enum_count<nan_policy> +
                         static_cast<std::size_t>(c.rule.nan));
-  call.rule = std::string(name(c.rule.rounding)) + " " + std::string(name(c.rule.overflow)) + " " +
-              std::string(name(c.rule.nan));
+  call.rule = detail::cat(c.rule.rounding, " ", c.rule.overflow, " ", c.rule.nan);
   call.text = [c, &input, rule = call.rule](const difference& d) {
     return text_of(c, input, rule, d);
   };

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/threads/parts.hpp"
 #include "numerics/bits/random.hpp"
 #include "samebits/scalar.hpp"
 
@@ -70,21 +69,14 @@ std::uint64_t random_pattern(std::uint64_t sequence, std::uint64_t i) {
 }
 
 code_buffer all_codes(format_id format) {
-  code_buffer codes(format, std::uint64_t{1} << spec_of(format).storage_bits);
-  for (std::uint64_t i = 0; i < codes.count(); ++i) codes.set(i, i);
-  return codes;
+  const std::uint64_t count = std::uint64_t{1} << spec_of(format).storage_bits;
+  return codes_by(format, count, 1, [](std::uint64_t i) { return i; });
 }
 
 code_buffer fp32_sweep(std::uint64_t first, std::uint64_t stride, std::uint64_t count,
                        int threads) {
-  code_buffer codes(format_id::fp32, count);
-  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
-    for (auto i = static_cast<std::uint64_t>(range.begin);
-         i < static_cast<std::uint64_t>(range.end); ++i) {
-      codes.set(i, first + i * stride);
-    }
-  });
-  return codes;
+  return codes_by(format_id::fp32, count, threads,
+                  [&](std::uint64_t i) { return first + i * stride; });
 }
 
 std::vector<std::uint64_t> threshold_codes(format_id from, format_id to, std::uint64_t limit) {
@@ -133,22 +125,15 @@ std::vector<std::uint64_t> special_codes(format_id from) {
 
 code_buffer random_codes(format_id from, std::span<const format_id> targets, std::uint64_t sequence,
                          std::uint64_t count, int threads) {
-  code_buffer codes(from, count);
-  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
-    for (auto i = static_cast<std::uint64_t>(range.begin);
-         i < static_cast<std::uint64_t>(range.end); ++i) {
-      const std::uint64_t bits = random_pattern(sequence, i);
-      const format_id target = targets[static_cast<std::size_t>((i / 2) % targets.size())];
-      codes.set(i, i % 2 == 0 ? bits : code_in_range(from, target, bits));
-    }
+  return codes_by(from, count, threads, [&](std::uint64_t i) {
+    const std::uint64_t bits = random_pattern(sequence, i);
+    const format_id target = targets[static_cast<std::size_t>((i / 2) % targets.size())];
+    return i % 2 == 0 ? bits : code_in_range(from, target, bits);
   });
-  return codes;
 }
 
 code_buffer to_buffer(format_id format, std::span<const std::uint64_t> codes) {
-  code_buffer buffer(format, codes.size());
-  for (std::size_t i = 0; i < codes.size(); ++i) buffer.set(i, codes[i]);
-  return buffer;
+  return codes_by(format, codes.size(), 1, [&](std::uint64_t i) { return codes[i]; });
 }
 
 }  // namespace samebits::backends::verification

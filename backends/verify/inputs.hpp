@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/threads/parts.hpp"
 #include "samebits/core/format.hpp"
 
 namespace samebits::backends::verification {
@@ -27,6 +28,19 @@ class code_buffer {
   std::size_t width_;
   std::vector<std::byte> bytes_;
 };
+
+/// The codes f(i), i < count, computed on threads.
+template <class Function>
+code_buffer codes_by(format_id format, std::uint64_t count, int threads, const Function& f) {
+  code_buffer codes(format, count);
+  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const auto at = static_cast<std::uint64_t>(i);
+      codes.set(at, f(at));
+    }
+  });
+  return codes;
+}
 
 /// 64 random bits: number i of the given sequence. Philox4x32-10 with a fixed key.
 std::uint64_t random_pattern(std::uint64_t sequence, std::uint64_t i);

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "samebits/core/cat.hpp"
+
 namespace samebits::backends::verification {
 namespace {
 
@@ -19,15 +21,12 @@ std::string tile_text(const tile_shape& tile) {
 }
 
 std::string text_of(const quantization& q) {
-  std::string text = tile_text(all_tiles()[static_cast<std::size_t>(q.tile)]);
-  for (const std::string_view part : {name(q.scale.rule), name(q.scale.nonfinite),
-                                      name(q.cast.rounding), name(q.cast.overflow)}) {
-    text += " " + std::string(part);
-  }
+  const std::string text =
+      detail::cat(tile_text(all_tiles()[static_cast<std::size_t>(q.tile)]), " ", q.scale.rule, " ",
+                  q.scale.nonfinite, " ", q.cast.rounding, " ", q.cast.overflow);
   if (q.cast.rounding != rounding::stochastic) return text;
-  return text + ", seed " + std::to_string(q.random.seed) + ", stream " +
-         std::to_string(q.random.stream) + ", offset " + std::to_string(q.random.offset) +
-         ", K = " + std::to_string(q.random.bits);
+  return detail::cat(text, ", seed ", q.random.seed, ", stream ", q.random.stream, ", offset ",
+                     q.random.offset, ", K = ", q.random.bits);
 }
 
 /// What the texts and headings of a call say.
@@ -38,8 +37,8 @@ void describe(checked_call& call, format_id from, format_id to, int tile, std::s
   call.text = [results = call.results, rule](const difference& d) {
     const std::string what = results[d.result].name;
     if (d.got.empty()) return what + " differ; " + rule;
-    return what + " [" + std::to_string(d.row) + ", " + std::to_string(d.col) + "] is " + d.got +
-           ", expected " + d.expected + "; " + rule;
+    return detail::cat(what, " [", d.row, ", ", d.col, "] is ", d.got, ", expected ", d.expected,
+                       "; ", rule);
   };
   call.rule = std::move(rule);
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 
-#include "backends/threads/parts.hpp"
 #include "backends/verify/checks.hpp"
 #include "backends/verify/quantize/quantization.hpp"
 #include "samebits/scalar.hpp"
@@ -45,14 +44,9 @@ std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
 }
 
 code_buffer matrix_of(format_id from, std::uint64_t sequence, std::uint64_t count, int threads) {
-  code_buffer made(from, count);
-  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
-    for (auto i = static_cast<std::uint64_t>(range.begin);
-         i < static_cast<std::uint64_t>(range.end); ++i) {
-      made.set(i, convert_code(fp32, from, matrix_bits(sequence, i)).code);
-    }
+  return codes_by(from, count, threads, [&](std::uint64_t i) {
+    return convert_code(fp32, from, matrix_bits(sequence, i)).code;
   });
-  return made;
 }
 
 heading heading_of(const comparer& backends, std::string how) {
@@ -218,11 +212,11 @@ void check_dequantization(comparer& backends, const done_function& done) {
   constexpr std::int64_t rows = 130;
   constexpr std::int64_t cols = 270;
   heading h = make_heading(backends, "scales of all magnitudes", "", "dequantize ");
-  code_buffer input(e4m3, rows * cols), factors(fp32, rows * cols);
-  for (std::uint64_t i = 0; i < input.count(); ++i) {
-    input.set(i, random_pattern(7, i));
-    factors.set(i, i % 4 == 0 ? random_pattern(8, i) : matrix_bits(9, i));
-  }
+  const code_buffer input = codes_by(e4m3, rows * cols, backends.threads(),
+                                     [](std::uint64_t i) { return random_pattern(7, i); });
+  const code_buffer factors = codes_by(fp32, rows * cols, backends.threads(), [](std::uint64_t i) {
+    return i % 4 == 0 ? random_pattern(8, i) : matrix_bits(9, i);
+  });
   backends.set_input(input, &factors);
   for (const format_id from : targets) {
     for (const format_id to : sources) {
