@@ -8,16 +8,6 @@
 #include "samebits/text.hpp"
 
 namespace samebits::detail {
-namespace {
-
-template <class Value>
-void read_number(std::string_view name, std::string_view text, Value& value) {
-  if (backends::read_value(text, value)) return;
-  refuse_value(name, text,
-               backends::expected(value) + (std::unsigned_integral<Value> ? " >= 0" : ""));
-}
-
-}  // namespace
 
 void refuse_value(std::string_view name, std::string_view text, const std::string& expected) {
   refuse(name, ": must be ", expected, ", got '", text, "'");
@@ -30,21 +20,19 @@ void refuse_option(std::string_view name, const std::string& what, const std::st
 void read_option(std::string_view name, std::string_view text, bool& value) {
   if (!backends::read_value(text, value)) refuse_value(name, text, backends::expected(value));
 }
-void read_option(std::string_view name, std::string_view text, std::int32_t& value) {
-  read_number(name, text, value);
+
+template <class Number>
+requires std::is_arithmetic_v<Number>
+void read_option(std::string_view name, std::string_view text, Number& value) {
+  if (backends::read_value(text, value)) return;
+  refuse_value(name, text,
+               backends::expected(value) + (std::unsigned_integral<Number> ? " >= 0" : ""));
 }
-void read_option(std::string_view name, std::string_view text, std::uint32_t& value) {
-  read_number(name, text, value);
-}
-void read_option(std::string_view name, std::string_view text, std::int64_t& value) {
-  read_number(name, text, value);
-}
-void read_option(std::string_view name, std::string_view text, std::uint64_t& value) {
-  read_number(name, text, value);
-}
-void read_option(std::string_view name, std::string_view text, double& value) {
-  read_number(name, text, value);
-}
+template void read_option(std::string_view, std::string_view, std::int32_t&);
+template void read_option(std::string_view, std::string_view, std::uint32_t&);
+template void read_option(std::string_view, std::string_view, std::int64_t&);
+template void read_option(std::string_view, std::string_view, std::uint64_t&);
+template void read_option(std::string_view, std::string_view, double&);
 
 void read_option(std::string_view name, std::string_view text, float& value) {
   const parse_result read = parse(format_id::fp32, text);

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/attention.hpp"
@@ -282,12 +283,10 @@ namespace detail {
 // read_option() sets a value from text, or throws invalid_argument: NAME: must be ..., got 'TEXT'.
 
 void read_option(std::string_view name, std::string_view text, bool& value);
-void read_option(std::string_view name, std::string_view text, std::int32_t& value);
-void read_option(std::string_view name, std::string_view text, std::uint32_t& value);
-void read_option(std::string_view name, std::string_view text, std::int64_t& value);
-void read_option(std::string_view name, std::string_view text, std::uint64_t& value);
+template <class Number>  // integers of 32 and 64 bits, and double
+requires std::is_arithmetic_v<Number>
+void read_option(std::string_view name, std::string_view text, Number& value);
 void read_option(std::string_view name, std::string_view text, float& value);
-void read_option(std::string_view name, std::string_view text, double& value);
 void read_option(std::string_view name, std::string_view text, format_id& value);
 void read_option(std::string_view name, std::string_view text, tile_shape& value);
 void read_option(std::string_view name, std::string_view text, const recipe_preset*& value);
