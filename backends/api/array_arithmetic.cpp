@@ -86,10 +86,10 @@ const backend& computing_backend(const compute_call& call, const executor& where
 device_scope scope_of(const compute_call& call, const std::uint32_t* raised, const executor& where,
                       completion ends) {
   return device_scope(call.out.space,
-                      {{address_of(call.out), "out"},
-                       {address_of(call.operands[0]), operand_names[0]},
-                       {address_of(call.operands[1]), operand_names[1]},
-                       {address_of(call.operands[2]), operand_names[2]},
+                      {{call.out, "out"},
+                       {call.operands[0], operand_names[0]},
+                       {call.operands[1], operand_names[1]},
+                       {call.operands[2], operand_names[2]},
                        {is_empty(call.out) ? nullptr : call.each.data, "each"},
                        {raised, "raised"}},
                       where.stream, ends);

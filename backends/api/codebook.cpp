@@ -51,19 +51,21 @@ void check_elements(const const_matrix_view& v, const char* which,
   check_threads(where);
 }
 
-/// check_elements() of codes and absmaxes of blocks; with double quantization the absmaxes are
-/// `nested`.
-void check_blocks(const const_matrix_view& v, const char* which,
-                  std::span<const std::uint8_t> codes, std::span<const float> absmax,
-                  const quantized_absmax* nested, const codebook_options& options,
-                  const executor& where) {
+using named_arrays = std::vector<named_bytes>;
+
+/// check_elements() of codes and absmaxes of blocks, which it returns; with double quantization the
+/// absmaxes are `nested`.
+named_arrays check_blocks(const const_matrix_view& v, const char* which,
+                          std::span<const std::uint8_t> codes, std::span<const float> absmax,
+                          const quantized_absmax* nested, const codebook_options& options,
+                          const executor& where) {
   check_value("options.book", options.book, "codebook");
   check_value("options.steps", options.steps, "codebook_steps");
   check_at_least("options.block", options.block, 1);
   check_view(v, which);
   const std::int64_t elements = v.rows * v.cols;
   const std::int64_t blocks = block_count(options, elements);
-  std::vector arrays = {
+  named_arrays arrays = {
       sized("codes", codes, codebook_bytes(options.book, elements), " codes in bytes")};
   if (nested == nullptr) {
     arrays.push_back(sized("absmax", absmax, blocks, " numbers"));
@@ -75,8 +77,8 @@ void check_blocks(const const_matrix_view& v, const char* which,
         sized("absmax.absmax", nested->absmax, block_count(of_absmax, blocks), " numbers"));
   }
   check_elements(v, which, arrays, where);
-  const bool dense = (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
-  refuse_if(!is_empty(v) && !dense, which, ": the elements of blocks must have no gaps");
+  require(is_dense(v), which, ": the elements of blocks must have no gaps");
+  return arrays;
 }
 
 /// check_elements() of codes and absmaxes of rows in host memory.
@@ -89,12 +91,14 @@ void check_rows(const const_matrix_view& v, const char* which, std::span<const s
   check_elements(v, which, arrays, where);
 }
 
-/// Runs a call on the elements `v`. `memory` has the arrays' addresses.
+/// Runs a call on the elements `v` and the arrays.
 template <class Call>
-void run(operation_entry<Call> backend::*operation, const Call& call,
-         const const_matrix_view& v, std::initializer_list<named_address> memory,
-         const executor& where) {
-  const device_scope on(v.space, memory, where.stream);
+void run(operation_entry<Call> backend::*operation, const Call& call, const const_matrix_view& v,
+         const char* which, const named_arrays& arrays, const executor& where) {
+  device_finder memory(v.space);
+  memory.add(address_of(v), which);
+  for (const named_bytes& a : arrays) memory.add(a.bytes.data, a.name);
+  const device_scope on(v.space, memory.device(), where.stream);
   run_call(operation, call, v, where, "has no codebooks");
 }
 
@@ -105,31 +109,25 @@ void quantize_blocks(const const_matrix_view& in, const codebook_options& option
                      std::span<std::uint8_t> codes, std::span<float> absmax,
                      const executor& where) {
   using namespace backends;
-  check_blocks(in, "in", codes, absmax, nullptr, options, where);
-  run(&backend::quantize_blocks, {in, options, codes, absmax}, in,
-      {{address_of(in), "in"}, {codes.data(), "codes"}, {absmax.data(), "absmax"}}, where);
+  const auto arrays = check_blocks(in, "in", codes, absmax, nullptr, options, where);
+  run(&backend::quantize_blocks, {in, options, codes, absmax}, in, "in", arrays, where);
 }
 
 void dequantize_blocks(std::span<const std::uint8_t> codes, std::span<const float> absmax,
                        const codebook_options& options, const matrix_view& out,
                        const executor& where) {
   using namespace backends;
-  check_blocks(out, "out", codes, absmax, nullptr, options, where);
-  run(&backend::dequantize_blocks, {codes, {.absmax = absmax}, options, out}, out,
-      {{address_of(out), "out"}, {codes.data(), "codes"}, {absmax.data(), "absmax"}}, where);
+  const auto arrays = check_blocks(out, "out", codes, absmax, nullptr, options, where);
+  run(&backend::dequantize_blocks, {codes, {.absmax = absmax}, options, out}, out, "out", arrays,
+      where);
 }
 
 void dequantize_blocks(std::span<const std::uint8_t> codes, const quantized_absmax& absmax,
                        const codebook_options& options, const matrix_view& out,
                        const executor& where) {
   using namespace backends;
-  check_blocks(out, "out", codes, {}, &absmax, options, where);
-  run(&backend::dequantize_blocks, {codes, absmax, options, out}, out,
-      {{address_of(out), "out"},
-       {codes.data(), "codes"},
-       {absmax.codes.data(), "absmax.codes"},
-       {absmax.absmax.data(), "absmax.absmax"}},
-      where);
+  const auto arrays = check_blocks(out, "out", codes, {}, &absmax, options, where);
+  run(&backend::dequantize_blocks, {codes, absmax, options, out}, out, "out", arrays, where);
 }
 
 void quantize_int8_rows(const const_matrix_view& in, codebook_steps steps,

@@ -21,8 +21,7 @@ const backend& converting_backend(const executor& where, const convert_call& cal
 namespace {
 
 void enqueue(const convert_call& call, const executor& where) {
-  const device_scope on(memory_space::device,
-                        {{address_of(call.in), "in"}, {address_of(call.out), "out"}}, where.stream);
+  const device_scope on(memory_space::device, {{call.in, "in"}, {call.out, "out"}}, where.stream);
   const backend& chosen = converting_backend(where, call);
   if (is_empty(call.in)) return;
   require_tested(chosen, where.stream);

@@ -114,7 +114,8 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
 }
 
 /// Requires a view that differs from the plan's in its address alone, and is aligned as well.
-void check_like(const const_matrix_view& v, const const_matrix_view& planned, const char* which) {
+void check_planned(const const_matrix_view& v, const const_matrix_view& planned,
+                   const char* which) {
   check_shape(v, which, planned.rows, planned.cols);
   check_format_of(v, which, planned, "the plan");
   refuse_if(v.row_stride != planned.row_stride || v.col_stride != planned.col_stride, which,
@@ -162,9 +163,9 @@ void matmul_plan::run(const const_matrix_view& a, const const_matrix_view& b, co
                       const matmul_plan_options& options, const executor& where) const {
   const backends::matmul_call call = backends::device_call(a, b, d, options);
   const backends::matmul_call& planned = data_->call;
-  backends::check_like(a, planned.a, "a");
-  backends::check_like(b, planned.b, "b");
-  backends::check_like(d, planned.d, "d");
+  backends::check_planned(a, planned.a, "a");
+  backends::check_planned(b, planned.b, "b");
+  backends::check_planned(d, planned.d, "d");
   refuse_if(
       call.sum.promotion != planned.sum.promotion ||
           (call.a_scales.values.data == nullptr) != (planned.a_scales.values.data == nullptr) ||

@@ -82,8 +82,7 @@ void check_outputs(const const_matrix_view& in, const named_outputs& views) {
 /// Whether statistics alone are requested: `codes` has a format but neither a shape nor data.
 bool wants_statistics_alone(const const_matrix_view& in, const quantize_outputs& o) {
   return o.statistics != nullptr && in.space == memory_space::host && o.codes.rows == 0 &&
-         o.codes.cols == 0 &&
-         std::find(code_formats.begin(), code_formats.end(), o.codes.format) != code_formats.end();
+         o.codes.cols == 0 && is_among(o.codes.format, code_formats);
 }
 
 /// The format of `codes` and `codes_transposed`; both must have equal formats.
@@ -250,18 +249,13 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
 }
 
 /// Checks the second level of a dequantization.
-void check_level(const second_level& level, memory_space space) {
+void check_level(const second_level& level, const const_matrix_view& codes) {
   check_value("level.scale", level.scale, "scale_rule");
-  const const_matrix_view& v = level.tensor_scale;
-  refuse_if((v.data != nullptr) != has_two_levels(level.scale),
+  refuse_if((level.tensor_scale.data != nullptr) != has_two_levels(level.scale),
             "level.tensor_scale: a rule with two levels needs it and all others have "
             "none, got ",
             level.scale);
-  if (v.data == nullptr) return;
-  check_view(v, "level.tensor_scale");
-  check_format(v, "level.tensor_scale", tensor_scale_formats);
-  check_shape(v, "level.tensor_scale", 1, 1);
-  check_space(v, "level.tensor_scale", space);
+  check_given(codes, level.tensor_scale, "level.tensor_scale", one_number, {});
 }
 
 }  // namespace
@@ -329,16 +323,16 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   b::check_distinct(out, "out");
   b::check_apart(out, "out", codes, "codes");
   b::check_apart(out, "out", scales, "scales");
-  b::check_level(level, codes.space);
+  b::check_level(level, codes);
   if (level.tensor_scale.data != nullptr) {
     b::check_apart(out, "out", level.tensor_scale, "level.tensor_scale");
   }
   b::check_threads(where);
   const b::device_scope on(codes.space,
-                           {{b::address_of(codes), "codes"},
-                            {b::address_of(scales), "scales"},
+                           {{codes, "codes"},
+                            {scales, "scales"},
                             {level.tensor_scale.data, "level.tensor_scale"},
-                            {b::address_of(out), "out"}},
+                            {out, "out"}},
                            where.stream);
   const b::dequantize_call call{codes, scales, out, grid, level};
   b::run_call(&b::backend::dequantize, call, codes, where, "cannot dequantize");

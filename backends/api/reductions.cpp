@@ -42,8 +42,8 @@ reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& 
 device_scope scope_of(const reduction_call& call, const void* result, const std::byte* workspace,
                       const executor& where, completion ends) {
   return device_scope(call.x.space,
-                      {{address_of(call.x), call.what == reduction::dot ? "x" : "in"},
-                       {address_of(call.y), "y"},
+                      {{call.x, call.what == reduction::dot ? "x" : "in"},
+                       {call.y, "y"},
                        {result, "result"},
                        {workspace, "workspace"}},
                       where.stream, ends);

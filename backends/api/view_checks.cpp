@@ -52,8 +52,6 @@ const_matrix_view memory_of(const const_tensor_view& t, const char* which) {
   return {t.data, t.format, 1, count, count, 1, t.space};
 }
 
-bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
-
 void refuse_value(const char* which, int number, const char* type) {
   refuse(which, ": must be a value of samebits::", type, ", got ", number);
 }
@@ -95,6 +93,14 @@ void check_space_of(const const_matrix_view& v, const char* which, const const_m
                     const char* other_name) {
   require(v.space == other.space, which, ": must lie in the same memory as ", other_name,
           ", host or device");
+}
+
+void check_like(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                const char* other_name) {
+  check_view(v, which);
+  check_shape_of(v, which, other, other_name);
+  check_format_of(v, which, other, other_name);
+  check_space_of(v, which, other, other_name);
 }
 
 void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {

@@ -1,6 +1,7 @@
 // Checks shared by the public array functions: views, overlaps and the backend's memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -26,7 +27,18 @@ void check_value(const char* which, Enum value, const char* type) {
     refuse_value(which, static_cast<int>(value), type);
 }
 
-bool is_empty(const const_matrix_view& v);
+inline bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
+
+/// Whether element i of a view, in row-major order, lies i elements after the first one.
+inline bool is_dense(const const_matrix_view& v) {
+  return is_empty(v) ||
+         ((v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols));
+}
+
+/// Whether a format is one of these.
+inline bool is_among(format_id format, std::span<const format_id> formats) {
+  return std::find(formats.begin(), formats.end(), format) != formats.end();
+}
 
 /// Checks sizes and strides of a tensor. Returns the memory that it spans as one row, of 2^60
 /// elements if it spans more; an empty row for an empty tensor.
@@ -44,6 +56,9 @@ void check_format_of(const const_matrix_view& v, const char* which, const const_
                      const char* other_name);
 void check_space_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
                     const char* other_name);
+/// check_view(), and the shape, the format and the memory of `other`.
+void check_like(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                const char* other_name);
 void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among);
 void check_host(const const_matrix_view& v, const char* which);
 

@@ -91,8 +91,13 @@ class device_finder {
 
 /// An argument's address and name; the address may be null.
 struct named_address {
-  const void* address;
-  const char* name;
+  const void* address = nullptr;
+  const char* name = "";
+
+  named_address() = default;
+  named_address(const void* of, const char* in_messages) : address(of), name(in_messages) {}
+  named_address(const const_matrix_view& v, const char* in_messages)
+      : address(address_of(v)), name(in_messages) {}
 };
 
 /// Whether a call returns before or after the device completes it.

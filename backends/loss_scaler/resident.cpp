@@ -70,24 +70,11 @@ gradient_list::gradient_list(std::vector<list_tensor> tensors) {
   const auto list = describe_list(std::move(tensors), "gradients");
   for (std::size_t i = 0; i < list->tensors.size(); ++i) {
     const format_id f = list->tensors[i].view.format;
-    require(std::ranges::find(number_formats, f) != number_formats.end(),
-            list_item{"gradients", i, list->tensors[i].name},
+    require(is_among(f, number_formats), list_item{"gradients", i, list->tensors[i].name},
             ": format must be fp32, fp16 or bf16, got ", f);
   }
   list->device = device_of(*list, "gradients");
   described_ = list;
-}
-
-std::size_t gradient_list::tables_bytes() const {
-  if (space() == memory_space::host) return 0;
-  return described_->rows_bytes() + described_->chunks_bytes();
-}
-
-void gradient_list::write_tables(std::byte* to) const {
-  if (space() == memory_space::host) return;
-  std::memcpy(to, described_->rows.data(), described_->rows_bytes());
-  std::memcpy(to + described_->rows_bytes(), described_->row_of_chunk.data(),
-              tables_bytes() - described_->rows_bytes());
 }
 
 std::size_t gradient_list::workspace_bytes() const {

@@ -32,9 +32,9 @@ class gradient_list {
   /// The list in host memory.
   [[nodiscard]] const tensor_list& host() const { return *host_; }
   /// Bytes of the tables in device memory; 0 for host memory.
-  [[nodiscard]] std::size_t tables_bytes() const;
+  [[nodiscard]] std::size_t tables_bytes() const { return described_->tables_bytes(); }
   /// Writes tables_bytes() bytes.
-  void write_tables(std::byte* to) const;
+  void write_tables(std::byte* to) const { described_->write_tables(to); }
   /// Bytes of device memory that unscale() works in; 0 for host memory.
   [[nodiscard]] std::size_t workspace_bytes() const;
 

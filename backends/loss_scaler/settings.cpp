@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/refuse.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
@@ -58,10 +59,8 @@ void check(const native_scaling& s) {
   need(s.hysteresis >= 1, "hysteresis", "at least 1");
   need(s.headroom_bits >= 0 && s.headroom_bits <= 126, "headroom_bits", "in 0 .. 126");
   need(s.headroom_window >= 1, "headroom_window", "at least 1");
-  using enum format_id;
-  bool known = false;
-  for (const format_id f : {fp32, fp16, bf16, e4m3, e5m2}) known = known || s.gradient_format == f;
-  need(known, "gradient_format", "fp32, fp16, bf16, e4m3 or e5m2");
+  need(backends::is_among(s.gradient_format, backends::arithmetic_formats), "gradient_format",
+       "fp32, fp16, bf16, e4m3 or e5m2");
 }
 
 void check(const torch_scaling& s) {

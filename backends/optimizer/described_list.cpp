@@ -1,7 +1,6 @@
 // described_list: an optimizer_list whose tables the caller copies to the device.
 #include "backends/optimizer/described_list.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "backends/dispatch/access.hpp"
@@ -16,22 +15,14 @@ described_list::described_list(std::shared_ptr<optimizer_data> data)
     : data_(std::move(data)),
       list_(access::make<optimizer_list>(std::shared_ptr<const optimizer_data>(data_))) {}
 
-std::size_t described_list::tables_bytes() const {
-  return data_->space == memory_space::host ? 0 : data_->rows_bytes() + data_->chunks_bytes();
-}
+std::size_t described_list::tables_bytes() const { return data_->tables_bytes(); }
 
 bool described_list::has_tables() const {
   return tables_bytes() == 0 || data_->on_device != nullptr;
 }
 
 void described_list::write_tables(std::byte* to, const std::byte* on_device) {
-  const auto write = [&to](const auto& table) {
-    const std::size_t bytes = table.size() * sizeof(table[0]);
-    if (bytes != 0) std::memcpy(to, table.data(), bytes);
-    to += bytes;
-  };
-  write(data_->rows);
-  write(data_->row_of_chunk);
+  data_->write_tables(to);
   data_->on_device = {on_device, [](const std::byte*) {}};  // the caller's memory
 }
 

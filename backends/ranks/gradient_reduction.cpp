@@ -35,17 +35,11 @@ numerics::communication_settings rule_of(const gradient_reduction& how) {
 }
 
 void check_options(const gradient_reduction& how) {
-  switch (how.communication) {
-    case format_id::fp32:
-    case format_id::fp16:
-    case format_id::bf16:
-    case format_id::e4m3:
-    case format_id::e5m2: break;
-    default:
-      refuse("how.communication must be fp32, fp16, bf16, e4m3 or e5m2",
-             static_cast<int>(how.communication) < format_count
-                 ? detail::cat(", got ", how.communication)
-                 : "");
+  if (!backends::is_among(how.communication, backends::arithmetic_formats)) {
+    refuse("how.communication must be fp32, fp16, bf16, e4m3 or e5m2",
+           static_cast<int>(how.communication) < format_count
+               ? detail::cat(", got ", how.communication)
+               : "");
   }
   refuse_if(static_cast<int>(how.scale) >= one_level_scale_rules,
             "how.scale: must be a samebits::scale_rule with one level, got ",

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/layout.hpp"
@@ -18,7 +19,6 @@
 #include "numerics/text/text.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
@@ -210,14 +210,10 @@ bool take_hexadecimal(cursor& in, numerics::exact_number& x) {
 /// The K random bits aligned for rounding. Refuses invalid values.
 std::uint64_t dither_of(const cast_rule& rule, const random_bits& random) {
   if (rule.rounding != rounding::stochastic) return 0;
-  if (random.count < 1 || random.count > 32) {
-    throw invalid_argument("random.count: expected 1 to 32 random bits, got " +
-                           std::to_string(random.count));
-  }
-  if (std::uint64_t{random.value} >> random.count != 0) {
-    throw invalid_argument("random.value: expected less than 2^" + std::to_string(random.count) +
-                           ", got " + std::to_string(random.value));
-  }
+  refuse_if(random.count < 1 || random.count > 32,
+            "random.count: expected 1 to 32 random bits, got ", random.count);
+  refuse_if(std::uint64_t{random.value} >> random.count != 0, "random.value: expected less than 2^",
+            random.count, ", got ", random.value);
   return numerics::align_random<std::uint64_t>(random.value, random.count);
 }
 

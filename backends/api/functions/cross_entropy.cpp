@@ -124,12 +124,12 @@ class loss_call {
   void run_on_device(const matrix_view& loss, const const_matrix_view& grad,
                      const matrix_view& out) const {
     const device_scope on(memory_space::device,
-                          {{address_of(loss), "loss"},
-                           {address_of(out), "out"},
-                           {address_of(in_), "in"},
+                          {{loss, "loss"},
+                           {out, "out"},
+                           {in_, "in"},
                            {targets_.data(), "targets"},
-                           {address_of(grad), "grad"},
-                           {address_of(options_.known_grad), "known_grad"}},
+                           {grad, "grad"},
+                           {options_.known_grad, "known_grad"}},
                           where_.stream);
     const cross_entropy_call call{.rule = rule_,
                                   .ignore_index = options_.ignore_index,
@@ -147,11 +147,8 @@ class loss_call {
   /// Checks the gradient of the loss, and that of the logits.
   void check_gradient(const const_matrix_view& grad, const matrix_view& out) const {
     check_loss(grad, "grad");
-    check_view(out, "out");
+    check_like(out, "out", in_, "in");
     check_distinct(out, "out");
-    check_shape_of(out, "out", in_, "in");
-    check_format_of(out, "out", in_, "in");
-    check_space_of(out, "out", in_, "in");
     check_overlap(in_, "in", out);
     check_apart(grad, "grad", out, "out");
     const const_matrix_view& known = options_.known_grad;

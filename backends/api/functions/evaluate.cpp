@@ -36,11 +36,10 @@ void evaluate_matrix(function f, const const_matrix_view* grad, const const_matr
   if (grad != nullptr) check_argument(*grad, "grad", out);
   const evaluate_call call = evaluate_call_of(f, grad, in, out, options);
   check_threads(where);
-  const device_scope on(out.space,
-                        {{address_of(out), "out"},
-                         {address_of(in), "in"},
-                         {grad == nullptr ? nullptr : address_of(*grad), "grad"}},
-                        where.stream);
+  const device_scope on(
+      out.space,
+      {{out, "out"}, {in, "in"}, {grad == nullptr ? nullptr : address_of(*grad), "grad"}},
+      where.stream);
   run_functions({&call, 1}, out.space, where);
 }
 

@@ -51,19 +51,6 @@ double minus_one(double x) {
 
 constexpr int max_random_bits = 16;
 
-bool is_operand(format_id format) {
-  return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
-}
-
-bool is_destination(format_id format) {
-  return is_operand(format) || format == format_id::e4m3 || format == format_id::e5m2;
-}
-
-[[noreturn]] void refuse_format(function f, bool gradient, const char* what, format_id format) {
-  refuse<unsupported>("rule exact has no ", gradient ? "gradient of " : "", f, what, format,
-                      " numbers");
-}
-
 /// The roundings that the rule `exact` has.
 void check_exact_rounding(const evaluate_options& options, format_id to) {
   if (options.rounding == rounding::nearest_even) return;
@@ -83,9 +70,13 @@ evaluate_call exact_call_of(function f, const const_matrix_view* grad, const con
                             const matrix_view& out, const evaluate_options& options) {
   const bool gradient = grad != nullptr;
   const auto exact = numerics::real::find_exact(f, gradient);
-  if (!exact || !is_operand(in.format)) refuse_format(f, gradient, " of ", in.format);
-  if (gradient && !is_operand(grad->format)) refuse_format(f, gradient, " of ", grad->format);
-  if (!is_destination(out.format)) refuse_format(f, gradient, " into ", out.format);
+  const auto check = [&](bool ok, const char* what, format_id format) {
+    require<unsupported>(ok, "rule exact has no ", gradient ? "gradient of " : "", f, what, format,
+                         " numbers");
+  };
+  check(exact && is_among(in.format, number_formats), " of ", in.format);
+  if (gradient) check(is_among(grad->format, number_formats), " of ", grad->format);
+  check(is_among(out.format, arithmetic_formats), " into ", out.format);
   check_exact_rounding(options, out.format);
   return {numerics::plan_of(function_rule::exact, f, in.format, 0, 0),
           in,

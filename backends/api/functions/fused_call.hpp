@@ -32,10 +32,12 @@ void run_on_device(const fused_quantize_call& call, device_finder memory, const 
 /// memory of all others.
 class checked_fused {
  public:
-  /// A result and its name in messages.
+  /// A view and its name in messages.
   using result = std::pair<const matrix_view&, const char*>;
+  using operand = std::pair<const const_matrix_view&, const char*>;
 
-  checked_fused(const torch::fused_plan& plan, std::initializer_list<result> results)
+  checked_fused(const torch::fused_plan& plan, std::initializer_list<result> results,
+                std::initializer_list<operand> operands = {})
       : call_{.plan = plan} {
     for (const auto& [view, name] : results) {
       check_view(view, name);
@@ -49,13 +51,12 @@ class checked_fused {
       result_names_[results_++] = name;
     }
     call_.plan.f.format = call_.out[0].format;
+    for (const auto& [view, name] : operands) add(view, name);
   }
 
   /// An operand in the shape of the results; may have the elements of one.
   void add(const const_matrix_view& view, const char* name) {
-    check_view(view, name);
-    check_shape_of(view, name, call_.out[0], result_names_[0]);
-    check_like_result(view, name);
+    check_like(view, name, call_.out[0], result_names_[0]);
     for (int i = 0; i < results_; ++i) {
       if (are_same_elements(view, call_.out[i])) continue;
       check_apart(view, name, call_.out[i], result_names_[i]);

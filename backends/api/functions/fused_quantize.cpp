@@ -12,10 +12,7 @@ namespace {
 
 /// Checks an operand beside the first one, whose quantization is checked.
 void check_second(const const_matrix_view& v, const char* which, const quantize_call& tiles) {
-  check_view(v, which);
-  check_shape_of(v, which, tiles.in, "gate");
-  check_format_of(v, which, tiles.in, "gate");
-  check_space_of(v, which, tiles.in, "gate");
+  check_like(v, which, tiles.in, "gate");
   check_apart_from(tiles.outputs, v, which);
 }
 

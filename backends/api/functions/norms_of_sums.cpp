@@ -18,10 +18,7 @@ namespace {
 checked_fused sum_call(const const_matrix_view& in, const char* in_name,
                        const const_matrix_view& added, const char* added_name,
                        const matrix_view& sum, const char* sum_name) {
-  checked_fused call({fused::scaled_sum, {}}, {{sum, sum_name}});
-  call.add(in, in_name);
-  call.add(added, added_name);
-  return call;
+  return {{fused::scaled_sum, {}}, {{sum, sum_name}}, {{in, in_name}, {added, added_name}}};
 }
 
 /// A norm of rows, or of sums of rows, checked. Device backends have one kernel for both.

@@ -32,9 +32,7 @@ void run_rotation(fused of, const const_matrix_view& in, const char* in_name,
   check_torch_rule(options.rule, "rotary embedding", out.format);
   check_at_least("each", options.each, 1);
   check_view(out, "out");
-  check_view(in, in_name);
-  check_shape_of(in, in_name, out, "out");
-  check_format_of(in, in_name, out, "out");
+  check_like(in, in_name, out, "out");
   check_distinct(out, "out");
   check_overlap(in, in_name, out);
   refuse_if(out.cols % 2 != 0, "out: must have an even number of columns, got ", out.cols);
@@ -68,27 +66,23 @@ using backends::fused;
 
 void gated(function f, const const_matrix_view& gate, const const_matrix_view& up,
            const matrix_view& out, function_rule rule, const executor& where) {
-  checked_fused call(backends::gated_plan(fused::gated, f, rule, out), {{out, "out"}});
-  call.add(gate, "gate");
-  call.add(up, "up");
-  call.run(where);
+  checked_fused(backends::gated_plan(fused::gated, f, rule, out), {{out, "out"}},
+                {{gate, "gate"}, {up, "up"}})
+      .run(where);
 }
 
 void gated_gradient(function f, const const_matrix_view& grad, const const_matrix_view& gate,
                     const const_matrix_view& up, const matrix_view& of_gate,
                     const matrix_view& of_up, function_rule rule, const executor& where) {
-  checked_fused call(backends::gated_plan(fused::gated_gradient, f, rule, of_gate),
-                     {{of_gate, "of_gate"}, {of_up, "of_up"}});
-  call.add(grad, "grad");
-  call.add(gate, "gate");
-  call.add(up, "up");
-  call.run(where);
+  checked_fused(backends::gated_plan(fused::gated_gradient, f, rule, of_gate),
+                {{of_gate, "of_gate"}, {of_up, "of_up"}},
+                {{grad, "grad"}, {gate, "gate"}, {up, "up"}})
+      .run(where);
 }
 
 void biased(function f, const const_matrix_view& x, const const_matrix_view& bias,
             const matrix_view& out, function_rule rule, const executor& where) {
-  checked_fused call(backends::gated_plan(fused::biased, f, rule, out), {{out, "out"}});
-  call.add(x, "x");
+  checked_fused call(backends::gated_plan(fused::biased, f, rule, out), {{out, "out"}}, {{x, "x"}});
   backends::check_shape(bias, "bias", 1, out.cols);
   call.add_rows({bias}, "bias");
   call.run(where);
@@ -97,9 +91,8 @@ void biased(function f, const const_matrix_view& x, const const_matrix_view& bia
 void biased_gradient(function f, const const_matrix_view& grad, const const_matrix_view& x,
                      const const_matrix_view& bias, const matrix_view& out, function_rule rule,
                      const executor& where) {
-  checked_fused call(backends::gated_plan(fused::biased_gradient, f, rule, out), {{out, "out"}});
-  call.add(grad, "grad");
-  call.add(x, "x");
+  checked_fused call(backends::gated_plan(fused::biased_gradient, f, rule, out), {{out, "out"}},
+                     {{grad, "grad"}, {x, "x"}});
   backends::check_shape(bias, "bias", 1, out.cols);
   call.add_rows({bias}, "bias");
   call.run(where);
@@ -157,8 +150,7 @@ void clip_fake_quantize(const const_matrix_view& in, const const_matrix_view& cl
                         const matrix_view& out, const clip_fake_quantize_options& options,
                         const executor& where) {
   checked_fused call(backends::clip_fake_quantize_plan(fused::clip_fake_quantize, options),
-                     {{out, "out"}});
-  call.add(in, "in");
+                     {{out, "out"}}, {{in, "in"}});
   backends::add_clip(call, clip, out.cols);
   call.run(where);
 }
@@ -168,9 +160,7 @@ void clip_fake_quantize_gradient(const const_matrix_view& grad, const const_matr
                                  const matrix_view& of_clip,
                                  const clip_fake_quantize_options& options, const executor& where) {
   checked_fused call(backends::clip_fake_quantize_plan(fused::clip_fake_quantize_gradient, options),
-                     {{of_in, "of_in"}, {of_clip, "of_clip"}});
-  call.add(grad, "grad");
-  call.add(in, "in");
+                     {{of_in, "of_in"}, {of_clip, "of_clip"}}, {{grad, "grad"}, {in, "in"}});
   backends::add_clip(call, clip, of_in.cols);
   call.run(where);
 }

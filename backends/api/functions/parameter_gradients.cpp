@@ -38,12 +38,12 @@ void run_on_device(norm_parameters_call call, const norm_parameter_options& opti
                    const executor& where) {
   if (call.grad.cols == 0) return;
   const device_scope on(memory_space::device,
-                        {{address_of(call.grad), "grad"},
-                         {address_of(call.in), "in"},
-                         {address_of(call.mean), "mean"},
-                         {address_of(call.rstd), "rstd"},
-                         {address_of(call.weight), "weight"},
-                         {address_of(call.bias), "bias"}},
+                        {{call.grad, "grad"},
+                         {call.in, "in"},
+                         {call.mean, "mean"},
+                         {call.rstd, "rstd"},
+                         {call.weight, "weight"},
+                         {call.bias, "bias"}},
                         where.stream);
   call.order = numerics::torch_2_11::norm_parameter_order(call.grad.rows, call.grad.cols,
                                                           options.multiprocessors);
@@ -142,10 +142,9 @@ void run_on_device(const device_embedding_call& call, bool deterministic, const 
       !call.few && !deterministic,
       "gradient of an embedding in device memory: deterministic must be set for more than 3072 "
       "indices or a padding index");
-  const device_scope on(
-      memory_space::device,
-      {{address_of(call.out), "out"}, {address_of(call.grad), "grad"}, {call.indices, "indices"}},
-      where.stream);
+  const device_scope on(memory_space::device,
+                        {{call.out, "out"}, {call.grad, "grad"}, {call.indices, "indices"}},
+                        where.stream);
   run_call(&backend::embedding_gradient, call, call.out, where,
            "has no gradients of embeddings of this size, or whose rows are not dense");
 }

@@ -50,9 +50,8 @@ void check_table(std::span<const std::int64_t> positions, const matrix_view& cos
                  const matrix_view& sin) {
   check_view(cos, "cos");
   check_view(sin, "sin");
-  refuse_if(cos.format != format_id::fp32 && cos.format != format_id::fp16 &&
-                cos.format != format_id::bf16,
-            "cos: format must be fp32, fp16 or bf16, got ", cos.format);
+  require(is_among(cos.format, number_formats), "cos: format must be fp32, fp16 or bf16, got ",
+          cos.format);
   check_format_of(sin, "sin", cos, "cos");
   check_shape_of(sin, "sin", cos, "cos");
   refuse_if(positions.size() != static_cast<std::size_t>(cos.rows),

@@ -37,10 +37,7 @@ constexpr const char* texts[] = {"softmax",
 
 /// Checks a view of rows that the call reads beside `out`.
 void check_rows(const const_matrix_view& v, const char* which, const matrix_view& out) {
-  check_view(v, which);
-  check_shape_of(v, which, out, "out");
-  check_format_of(v, which, out, "out");
-  check_space_of(v, which, out, "out");
+  check_like(v, which, out, "out");
   check_overlap(v, which, out);
 }
 
@@ -102,15 +99,15 @@ void run_checked_rows(const row_call& call, const executor& where) {
   const bool names_result = call.of < row_function::layer_norm && is_gradient(call.of);
   const device_scope on(
       out.space,
-      {{address_of(out), "out"},
-       {address_of(call.in), names_result ? "result" : "in"},
-       {address_of(call.grad), is_gradient(call.of) ? "grad" : "added"},
-       {address_of(call.weight), "weight"},
-       {address_of(call.bias), adds_rows(call.of) && is_gradient(call.of) ? "of_sum" : "bias"},
-       {address_of(call.mean), "mean"},
-       {address_of(call.rstd), "rstd"},
-       {address_of(call.sum), "sum"},
-       {address_of(call.mask), "mask"}},
+      {{out, "out"},
+       {call.in, names_result ? "result" : "in"},
+       {call.grad, is_gradient(call.of) ? "grad" : "added"},
+       {call.weight, "weight"},
+       {call.bias, adds_rows(call.of) && is_gradient(call.of) ? "of_sum" : "bias"},
+       {call.mean, "mean"},
+       {call.rstd, "rstd"},
+       {call.sum, "sum"},
+       {call.mask, "mask"}},
       where.stream);
   run_call(&backend::row_functions, call, out, where, "has no functions of rows");
 }

@@ -11,10 +11,9 @@ namespace samebits::backends {
 void check_torch_rule(function_rule rule, const std::string& what, format_id format,
                       function_rule other) {
   check_value("rule", rule, "function_rule");
-  const bool has_format =
-      std::find(number_formats.begin(), number_formats.end(), format) != number_formats.end();
-  require<unsupported>(has_format && (rule == function_rule::torch_2_11 || rule == other), "rule ",
-                       rule, " has no ", what, " of ", format, " numbers");
+  require<unsupported>(
+      is_among(format, number_formats) && (rule == function_rule::torch_2_11 || rule == other),
+      "rule ", rule, " has no ", what, " of ", format, " numbers");
 }
 
 void check_read(const const_matrix_view& v, const char* which, std::int64_t rows, std::int64_t cols,

@@ -17,31 +17,20 @@ namespace {
 
 using numerics::list_row;
 
-bool is_list_format(format_id format) {
-  using enum format_id;
-  return format == fp32 || format == fp16 || format == bf16 || format == e4m3 || format == e5m2;
-}
-
-/// Whether element i is i elements after the first one.
-bool is_dense(const matrix_view& v) {
-  const bool row_is_dense = v.cols == 1 || v.col_stride == 1;
-  return row_is_dense && (v.rows == 1 || v.row_stride == v.cols);
-}
-
 list_row row_of(const list_tensor& tensor, std::uint64_t first_chunk) {
   const matrix_view& v = tensor.view;
   const std::int64_t count = v.rows * v.cols;
   return {v.data,       count,        std::max<std::int64_t>(v.cols, 1),
           v.row_stride, v.col_stride, first_chunk,
-          tensor.group, v.format,     count == 0 || is_dense(v)};
+          tensor.group, v.format,     is_dense(v)};
 }
 
 void check_tensor(const list_data& list, std::size_t position, const char* which) {
   const matrix_view& v = list.tensors[position].view;
   try {
     check_view(v, "");
-    refuse_if(!is_list_format(v.format), ": format must be fp32, fp16, bf16, e4m3 or e5m2, got ",
-              v.format);
+    require(is_among(v.format, arithmetic_formats),
+            ": format must be fp32, fp16, bf16, e4m3 or e5m2, got ", v.format);
     refuse_if(v.space != list.space, ": must lie in the same memory as ", which,
               "[0], host or device");
     check_distinct(v, "");
@@ -124,14 +113,7 @@ std::shared_ptr<list_data> describe_list(std::vector<list_tensor> tensors, const
 std::shared_ptr<const list_data> make_tensor_list(std::vector<list_tensor> tensors,
                                                   const char* which) {
   auto list = describe_list(std::move(tensors), which);
-  if (list->space == memory_space::device) {
-    list->device = device_of(*list, which);
-    const device_scope on(list->space, list->device, nullptr);
-    list->upload();
-    // No address belongs to one device (managed memory, or no elements). The tables are on the
-    // current device.
-    if (list->device == no_device) list->device = current_device_number();
-  }
+  if (list->space == memory_space::device) list->upload(device_of(*list, which));
   return list;
 }
 

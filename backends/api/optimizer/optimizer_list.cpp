@@ -279,10 +279,7 @@ void copy_to_device(optimizer_data& list) {
       finder.add(a.data, [&] { return detail::cat(named(list.tensors[i], i), ": ", a.name); });
     }
   }
-  list.device = finder.device();
-  const device_scope on(list.space, list.device, nullptr);
-  if (list.device == no_device) list.device = current_device_number();
-  list.upload();
+  list.upload(finder.device());
 }
 
 /// Checks the memory of a list whose formats and numbers are checked, and splits the tensors into

@@ -28,9 +28,7 @@ struct argument {
 /// The format with which a step reads and writes a view's codes.
 stored_format format_of_view(const const_matrix_view& v, const char* which) {
   backends::check_view(v, which);
-  const bool is_dense =
-      (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
-  require(is_dense || backends::is_empty(v), which, ": must have no gaps between elements");
+  require(backends::is_dense(v), which, ": must have no gaps between elements");
   switch (v.format) {
     case format_id::fp32: return stored_format::fp32;
     case format_id::bf16: return stored_format::bf16_nearest;

@@ -1,12 +1,15 @@
 // The tables of a described list of tensors, in the memory of its tensors.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "numerics/tensor_list/list.hpp"
 
 namespace samebits::backends {
@@ -22,8 +25,17 @@ struct described_rows {
   std::shared_ptr<const std::byte> on_device = {};
 
   [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
-  [[nodiscard]] std::size_t chunks_bytes() const {
-    return row_of_chunk.size() * sizeof(row_of_chunk[0]);
+  /// Bytes of the tables in device memory; 0 for tensors in host memory.
+  [[nodiscard]] std::size_t tables_bytes() const {
+    if (space == memory_space::host) return 0;
+    return rows_bytes() + row_of_chunk.size() * sizeof(row_of_chunk[0]);
+  }
+  /// Writes tables_bytes() bytes into host memory.
+  void write_tables(std::byte* to) const {
+    if (space == memory_space::host || rows.empty()) return;
+    std::memcpy(to, rows.data(), rows_bytes());
+    std::copy_n(reinterpret_cast<const std::byte*>(row_of_chunk.data()),
+                tables_bytes() - rows_bytes(), to + rows_bytes());
   }
   [[nodiscard]] numerics::row_tables<Row> tables() const {
     if (space == memory_space::host) {
@@ -35,17 +47,21 @@ struct described_rows {
             row_of_chunk.size()};
   }
 
-  /// Copies the tables to the current device, in one allocation.
-  void upload() {
+  /// Copies the tables to the device of the tensors, in one allocation; to the current device if none
+  /// holds the tensors alone: managed memory, or no elements.
+  void upload(int device_of_tensors) {
+    device = device_of_tensors;
+    const device_scope on(space, device, nullptr);
+    if (device == no_device) device = current_device_number();
     if (rows.empty()) return;
     const auto has_memory = [](const backend& b) { return b.memory != nullptr; };
     const device_memory& memory = *resolve({}, memory_space::device, has_memory).memory;
-    auto* const first = static_cast<std::byte*>(memory.allocate(rows_bytes() + chunks_bytes()));
+    std::vector<std::byte> image(tables_bytes());
+    write_tables(image.data());
+    auto* const first = static_cast<std::byte*>(memory.allocate(image.size()));
     on_device = {first,
                  [&memory](const std::byte* p) { memory.release(const_cast<std::byte*>(p)); }};
-    memory.upload(first, rows.data(), rows_bytes());
-    if (chunks_bytes() == 0) return;
-    memory.upload(first + rows_bytes(), row_of_chunk.data(), chunks_bytes());
+    memory.upload(first, image.data(), image.size());
   }
 };
 

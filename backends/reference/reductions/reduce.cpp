@@ -5,12 +5,12 @@
 #include <cmath>
 #include <string>
 
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/sums/sum_tree.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 
@@ -36,19 +36,12 @@ void tree_sum::add_squares(std::span<const double> values) {
 }
 
 void tree_sum::add_partial_sum(int level, double partial_sum) {
-  if (level < 0 || level > 62) {
-    throw invalid_argument("level: must be in 0..62, got " + std::to_string(level));
-  }
+  refuse_if(level < 0 || level > 62, "level: must be in 0..62, got ", level);
   const std::uint64_t inputs = std::uint64_t{1} << level;
-  if (count_ % inputs != 0) {
-    throw invalid_argument("level: no partial sum of 2^" + std::to_string(level) +
-                           " inputs stands after " + std::to_string(count_) +
-                           " inputs; that must be a multiple");
-  }
-  if (count_ > (std::uint64_t{1} << 63) - inputs) {
-    throw invalid_argument("level: 2^" + std::to_string(level) +
-                           " more inputs make more than 2^63");
-  }
+  refuse_if(count_ % inputs != 0, "level: no partial sum of 2^", level, " inputs stands after ",
+            count_, " inputs; that must be a multiple");
+  refuse_if(count_ > (std::uint64_t{1} << 63) - inputs, "level: 2^", level,
+            " more inputs make more than 2^63");
   backends::require_tested(backends::reference);
   push(level, partial_sum);
 }
