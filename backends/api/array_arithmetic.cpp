@@ -5,7 +5,6 @@
 #include <string>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/refuse.hpp"
 #include "samebits/arithmetic.hpp"

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/self_test/self_test.hpp"

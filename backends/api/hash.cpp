@@ -4,7 +4,6 @@
 #include <string>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/hash.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/refuse.hpp"

@@ -10,7 +10,6 @@
 
 #include "backends/api/matmul_slices.hpp"
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/refuse.hpp"
 
 namespace samebits {

@@ -8,7 +8,6 @@
 
 #include "backends/api/functions/fused_call.hpp"
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/refuse.hpp"
 

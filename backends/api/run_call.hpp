@@ -1,4 +1,4 @@
-// Chooses the backend of a checked call, and runs the call.
+// Chooses the backend of a call whose arguments are checked (view_checks.hpp), and runs the call.
 #pragma once
 
 #include <concepts>

@@ -13,7 +13,6 @@
 
 #include "backends/api/functions/attention_math.hpp"
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/refuse.hpp"
 
 namespace samebits {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "samebits/tensor_list.hpp"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "backends/api/run_call.hpp"
-#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
 #include "backends/dispatch/device_scope.hpp"
