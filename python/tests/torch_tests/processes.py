@@ -48,7 +48,9 @@ class Processes:
     def __init__(self, backend: str, size: int, store: str) -> None:
         self.backend, self.size = backend, size
         self.device = "cuda" if backend == "nccl" else "cpu"
-        context = multiprocessing.get_context("spawn")
+        # A server that is forked imports torch once for all ranks; CUDA must not be forked.
+        context: Any = multiprocessing.get_context("spawn" if backend == "nccl" else "forkserver")
+        context.set_forkserver_preload(["torch.distributed.fsdp", "samebits.torch"])
         pipes = [context.Pipe() for _ in range(size)]
         self._pipes = [ours for ours, _ in pipes]
         self._processes = [
