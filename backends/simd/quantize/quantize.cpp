@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -218,8 +219,8 @@ void quantize_by_lanes(const lane_kernels& by, const quantize_call& given, const
   }
   if (given.skip_if_nonzero != nullptr && *given.skip_if_nonzero != 0) return;
   const quantize_kernel& kernel = by.quantize;
-  const quantize_call call =
-      with_tensor_level(given, [&] { return amax_of_matrix(kernel, given, where.threads); });
+  const auto amax = [&] { return amax_of_matrix(kernel, given, where.threads); };
+  const quantize_call call = with_tensor_level(given, std::cref(amax));  // allocates no copy
   const std::int64_t tiles = call.grid.rows * call.grid.cols;
   if (tiles == 0) {
     if (call.outputs.statistics != nullptr) *call.outputs.statistics = {};
