@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -59,12 +60,18 @@ inline std::optional<format_id> format_of(nb::handle name, const char* argument 
   return name.is_none() ? std::nullopt : std::optional(format_named(name, argument));
 }
 
+/// Returns a list of what `made_of` makes of each of the values.
+template <class Values, class MadeOf = std::identity>
+nb::list list_of(const Values& values, MadeOf made_of = {}) {
+  nb::list list;
+  for (const auto& value : values) list.append(made_of(value));
+  return list;
+}
+
 /// Returns the names of an enum's values in their order.
 template <class Enum>
 nb::list names_of() {
-  nb::list names;
-  for (const auto& row : table_of<Enum>) names.append(row.name);
-  return names;
+  return list_of(table_of<Enum>, [](const auto& row) { return row.name; });
 }
 
 /// Returns the one of the names that a caller wrote in another case or with hyphens; refuses all other

@@ -2,18 +2,15 @@
 #include "call.hpp"
 
 #include <atomic>
+#include <span>
+
+#include "samebits/core/cat.hpp"
 
 namespace samebits::python {
 namespace {
 
 std::atomic<int> default_threads = -1;  // -1: by the number of elements
 constexpr std::int64_t elements_per_call_of_one_thread = 1 << 16;
-
-std::string shape_text(int dims, const std::int64_t* shape) {
-  std::string text = "[";
-  for (int i = 0; i < dims; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 }  // namespace
 
@@ -100,8 +97,9 @@ void check_shape(const operand& of, int dims, const std::int64_t* shape) {
   bool equal = of.a->dims == dims;
   for (int i = 0; equal && i < dims; ++i) equal = of.a->shape[i] == shape[i];
   if (equal) return;
-  raise_invalid(std::string(of.name) + ": shape " + shape_text(dims, shape) + " is expected; got " +
-                shape_text(of.a->dims, of.a->shape));
+  const std::span expected(shape, static_cast<std::size_t>(dims));
+  const std::span given(of.a->shape, static_cast<std::size_t>(of.a->dims));
+  raise_invalid(detail::cat(of.name, ": shape ", expected, " is expected; got ", given));
 }
 
 void bind_calls(nb::module_& m) {

@@ -107,11 +107,7 @@ void bind_formats(nb::module_& m) {
       "Returns the names of all enumerations' values.");
   m.def(
       "format_aliases",
-      [] {
-        nb::list names;
-        for (const auto& alias : detail::format_aliases) names.append(alias.text);
-        return names;
-      },
+      [] { return list_of(detail::format_aliases, [](const auto& alias) { return alias.text; }); },
       "Returns the names that other libraries have for formats.");
   def(m, "find_format", &find_format_number,
       "Returns the number of a format by any of its names, or -1.");

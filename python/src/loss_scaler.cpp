@@ -98,9 +98,7 @@ nb::list export_state(scaler& s, nb::handle policy) {
   const auto to = enumerator_of<scaling_policy>(policy, "policy");
   const auto each = s.locked([&](loss_scaler& l) { return l.export_state(to); },
                              {{"loss_scaler::export_state", "state_dict"}});
-  nb::list result;
-  for (const state_entry& e : each) result.append(nb::make_tuple(e.key, e.value));
-  return result;
+  return list_of(each, [](const state_entry& e) { return nb::make_tuple(e.key, e.value); });
 }
 
 }  // namespace

@@ -29,10 +29,8 @@ viewed factor_or_none(nb::handle x, const char* name, std::optional<format_id> f
 }
 
 nb::tuple tuple_of(const product_error& e) {
-  nb::list octaves;
-  for (const std::uint64_t n : e.octaves) octaves.append(n);
   return nb::make_tuple(e.count, e.nonfinite, e.unequal, e.mean, e.max, e.signal, e.noise,
-                        e.rounding_noise, e.accumulation_noise, octaves);
+                        e.rounding_noise, e.accumulation_noise, list_of(e.octaves));
 }
 
 // All arguments of a product but its result. An operand is (array, format, scales, format of the
@@ -106,9 +104,7 @@ nb::list find_rule(nb::tuple a, nb::tuple b, nb::handle c, nb::handle d, nb::han
   const executor on = executor_of(where, of.a.a, given.a.size() * of.a.view.cols);
   std::vector<product_rule> found;
   python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, given.view, options, on); });
-  nb::list texts;
-  for (const product_rule& rule : found) texts.append(rule_text(rule));
-  return texts;
+  return list_of(found, rule_text);
 }
 
 // The members of a rule in the order of its table.

@@ -167,9 +167,7 @@ nb::tuple sum_shards(nb::handle ranks, nb::list parts) {
   });
   sharded_sums sums;
   with.call([&] { sums = samebits::sum_shards(with, all); });
-  nb::list each;
-  for (const double sum : sums.of_tensors) each.append(sum);
-  return nb::make_tuple(sums.total, each);
+  return nb::make_tuple(sums.total, list_of(sums.of_tensors));
 }
 
 nb::float_ clip_factor(double norm, nb::handle max_norm) {

@@ -52,13 +52,6 @@ nb::tuple tuple_of(const tensor_statistics& s) {
                         s.norm());
 }
 
-template <class Numbers>
-nb::list list_of(const Numbers& numbers) {
-  nb::list list;
-  for (const auto n : numbers) list.append(n);
-  return list;
-}
-
 // Returns (total, statistics of each tensor, name of the first bad tensor, exponents).
 nb::tuple inspect(nb::list arrays, nb::list names, nb::handle format, nb::handle distribution,
                   nb::handle where) {
@@ -68,10 +61,10 @@ nb::tuple inspect(nb::list arrays, nb::list names, nb::handle format, nb::handle
   inspect_report report;
   run(list.elements(),
       [&] { report = samebits::inspect(list.get(), {.counts = counts}, list.on()); });
-  nb::list statistics;
-  for (const tensor_statistics& s : report.tensors) statistics.append(tuple_of(s));
-  return nb::make_tuple(tuple_of(report.total), statistics, name_at(names, report.first_bad),
-                        list_of(report.exponents));
+  return nb::make_tuple(
+      tuple_of(report.total),
+      list_of(report.tensors, [](const tensor_statistics& s) { return tuple_of(s); }),
+      name_at(names, report.first_bad), list_of(report.exponents));
 }
 
 nb::tuple l2norm(nb::list arrays, nb::list names, nb::handle format, nb::handle where) {

@@ -38,12 +38,6 @@ std::vector<std::uint64_t> codes_of(nb::handle list) {
   return codes;
 }
 
-nb::list list_of(const std::vector<std::uint64_t>& codes) {
-  nb::list list;
-  for (const std::uint64_t code : codes) list.append(code);
-  return list;
-}
-
 /// A predicate of many codes, where(codes) -> a byte for each, as one of single codes.
 class predicate {
  public:
