@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,12 @@ def cuda() -> str:
     """The device of tests that need a GPU."""
     _require_gpu()
     return "cuda"
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch computes on one thread of the CPU."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

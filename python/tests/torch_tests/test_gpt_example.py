@@ -27,13 +27,8 @@ from precision import PRECISIONS
 from train import Training
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """The bits of PyTorch's sums on a CPU depend on the number of threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+#: The bits of PyTorch's sums on a CPU depend on the number of threads.
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def run(precision: str = "fp32", steps: int = 12, **given: Any) -> dict[str, Any]:
