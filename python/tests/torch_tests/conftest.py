@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,10 @@ except ImportError:
     if os.environ.get("SAMEBITS_REQUIRE_TORCH") == "1":
         raise
     collect_ignore_glob = ["test_*.py"]
+else:
+    # Operators are small: beside other tests, threads wait for one another most of the time. And the bits of
+    # PyTorch's sums on a CPU depend on their number.
+    torch.set_num_threads(1)
 
 sys.path.append(str(Path(__file__).parents[1]))  # for `planted`
 
@@ -45,12 +48,3 @@ def cuda() -> str:
     """The device of tests that need a GPU."""
     _require_gpu()
     return "cuda"
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """PyTorch computes on one thread of the CPU."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

@@ -27,10 +27,6 @@ from precision import PRECISIONS
 from train import Training
 
 
-#: The bits of PyTorch's sums on a CPU depend on the number of threads.
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def run(precision: str = "fp32", steps: int = 12, **given: Any) -> dict[str, Any]:
     return Training("tiny", precision, steps=steps, device="cpu", **given).run()
 

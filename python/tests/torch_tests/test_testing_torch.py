@@ -13,9 +13,6 @@ import samebits as sb
 from planted import SEEDS, failure_of, repeated
 from samebits.testing import Layout, check_conversion, check_quantize, check_reduction
 
-#: Many short fills: PyTorch's threads would wait for one another most of the time.
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 E4M3 = torch.float8_e4m3fn
 SATURATE = {"overflow": "saturate"}
 
