@@ -47,8 +47,9 @@ void run_on_device(norm_parameters_call call, const norm_parameter_options& opti
                         where.stream);
   call.order = numerics::torch_2_11::norm_parameter_order(call.grad.rows, call.grad.cols,
                                                           options.multiprocessors);
-  run_call(&backend::norm_parameters, call, call.grad, where,
-           "has no gradients of norms' parameters of so many rows");
+  backend_for(&backend::norm_parameters, call, memory_space::device, where,
+              "has no gradients of norms' parameters of so many rows")
+      .norm_parameters.run(call, where);  // also without rows, whose gradients are zeros
 }
 
 /// Computes the sums of several blocks, and then the sums of these.
