@@ -21,8 +21,7 @@ void read_option(std::string_view name, std::string_view text, bool& value) {
   if (!backends::read_value(text, value)) refuse_value(name, text, backends::expected(value));
 }
 
-template <class Number>
-requires std::is_arithmetic_v<Number>
+template <option_number Number>
 void read_option(std::string_view name, std::string_view text, Number& value) {
   if (backends::read_value(text, value)) return;
   refuse_value(name, text,

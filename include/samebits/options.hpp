@@ -12,6 +12,7 @@
 // one.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -283,8 +284,11 @@ namespace detail {
 // read_option() sets a value from text, or throws invalid_argument: NAME: must be ..., got 'TEXT'.
 
 void read_option(std::string_view name, std::string_view text, bool& value);
-template <class Number>  // integers of 32 and 64 bits, and double
-requires std::is_arithmetic_v<Number>
+template <class Number>
+concept option_number = std::same_as<Number, std::int32_t> || std::same_as<Number, std::uint32_t> ||
+    std::same_as<Number, std::int64_t> || std::same_as<Number, std::uint64_t> ||
+    std::same_as<Number, double>;
+template <option_number Number>
 void read_option(std::string_view name, std::string_view text, Number& value);
 void read_option(std::string_view name, std::string_view text, float& value);
 void read_option(std::string_view name, std::string_view text, format_id& value);

@@ -1,4 +1,4 @@
-# `fpinspect cast`: one rounding from text or code into each format; docs_test.py compares its texts.
+# `fpinspect cast`: one rounding from text or code into each format; docs_test.py compares the printed text with the pages.
 
 import cli_support
 import reference

@@ -1,4 +1,4 @@
-# `fpinspect resolution` against lists of all values; docs_test.py compares its texts.
+# `fpinspect resolution` against lists of all values; docs_test.py compares the printed text with the pages.
 import bisect
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-# `fpinspect show`: codes, values, neighbours; docs_test.py compares its texts.
+# `fpinspect show`: codes, values, neighbours; docs_test.py compares the printed text with the pages.
 import math
 from fractions import Fraction
 

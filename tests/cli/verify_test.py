@@ -146,6 +146,18 @@ class TensorCores(cli_support.CliTest):
         self.assertIn(f"the row explains {found['row_explains']} of 80 results; ", text.out)
         self.assertIn("group 16, kept 25 toward_zero, bits 23 toward_zero, floor ", text.out)
 
+    def test_another_unit_of_fp8(self):
+        path = self.path("results.txt")
+        with open(H200, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as copy:
+            copy.writelines(line.replace("hopper-wgmma", "blackwell-rtx-mma") for line in file
+                            if line.startswith("hopper-wgmma e4m3 e4m3 fp32"))
+        result = cli_support.run("verify", "--tensor-cores", "--results", path, "--json")
+        found, = result.json()["instructions"]
+        self.assertEqual((result.code, found["instruction"], found["confirmed"]), (1, "mma_e4m3_k32", False))
+        best, = found["settings"]
+        self.assertEqual((best["explained"], best["group"], best["alignment_bits"], best["fraction_bits"]),
+                         (80, 32, 13, 13))
+
     def test_refused(self):
         arguments = ["verify", "--tensor-cores"]
         for name, text in ("none", None), ("broken", "hopper-wgmma fp16\n"), ("empty", ""):

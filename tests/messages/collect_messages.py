@@ -18,7 +18,7 @@ LISTING = pathlib.Path(__file__).with_name("messages.txt")
 # A throw, or a call of a function that throws, of tools/tensor_file/error.hpp or of fpinspect.
 THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content)))\s*([({])")
 # A call of backends/dispatch/refuse.hpp: its parts stand one behind the other, those of the last two behind a condition.
-REFUSAL = re.compile(r"(?<!void )\b(refuse|refuse_if|require)(?:<([a-z_]+)>)?\s*(\()")
+REFUSAL = re.compile(r"(?<!void )(?<!finder::)\b(refuse|refuse_if|require)(?:<([a-z_]+)>)?\s*(\()")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 
 

@@ -35,14 +35,14 @@ void write_quick_statistics(const std::vector<shown_tensor>& tensors,
                          s.term.painted(paint::heading, headings));
   json_array all;
   const std::uint64_t bytes = bytes_to_read(tensors);
-  progress line(bytes, bytes);
+  std::optional<progress> line(std::in_place, bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     json_value found = std::nullopt;
     if (tensor.has_numbers()) {
       const cast_statistics stats = statistics_of(tensor, {.sums = true}, where);
       conditions.add_nonfinite(names[i], stats.nan, stats.inf, stats.count);
-      line.add(tensor.info.bytes);
+      line->add(tensor.info.bytes);
       found = extremes_json(stats)
                   .add({{"mean", stats.mean}, {"rms", stats.rms}, {"l2_norm", stats.l2_norm}})
                   .on_one_line();
@@ -53,6 +53,7 @@ void write_quick_statistics(const std::vector<shown_tensor>& tensors,
     }
     all.add(tensor_json(tensor).add("statistics", found));
   }
+  line.reset();
   s.write({{"tensors", all}, {"fail_if", conditions.json()}},
           cat(text,
               "\nrms: root of the mean square   smallest: non-zero magnitude\n"

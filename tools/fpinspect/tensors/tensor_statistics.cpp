@@ -257,7 +257,7 @@ json_object json_of(const statistics& all) {
 void write_tensor_statistics(std::span<const shown_tensor> tensors, const executor& where,
                              const session& s) {
   const std::uint64_t bytes = bytes_to_read(tensors);
-  progress line(bytes, bytes);
+  std::optional<progress> line(std::in_place, bytes, bytes);
   json_array all;
   std::string text;
   for (const shown_tensor& tensor : tensors) {
@@ -269,12 +269,13 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const execut
       found = json_of(figures);
       type = type_text(tensor.info, tensor.how);
       lines = statistics_text(figures);
-      line.add(tensor.info.bytes);
+      line->add(tensor.info.bytes);
     }
     all.add(tensor_json(tensor).add("statistics", found));
     text += cat(text.empty() ? "" : "\n", heading_text(tensor, type, s.term), "  ",
                 number_of(tensor.info.count, "element"), "\n", lines);
   }
+  line.reset();
   s.write({{"tensors", all}}, text);
 }
 

@@ -305,17 +305,18 @@ run_function update_command(option_list& add) {
       {"--beta1", "--beta2", "--epsilon"}, [=] { return !is_sgd(); }, "another rule than sgd");
   return [&](const session& s) {
     try {
-    constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
-    constexpr float largest = std::numeric_limits<float>::max();
-    const update_plan plan = {settings,
-                              modes,
-                              start,
-                              block_amax.value_or(std::min(usual_ratio * std::abs(start), largest)),
-                              gradients_of(gradient, steps),
-                              shown_steps(steps, every),
-                              seed};
-    const update_result result{plan, gradient, lives_of(plan), exact_life(plan)};
-    s.write(json_of(result), text_of(result, s.term));
+      constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
+      constexpr float largest = std::numeric_limits<float>::max();
+      const update_plan plan = {
+          settings,
+          modes,
+          start,
+          block_amax.value_or(std::min(usual_ratio * std::abs(start), largest)),
+          gradients_of(gradient, steps),
+          shown_steps(steps, every),
+          seed};
+      const update_result result{plan, gradient, lives_of(plan), exact_life(plan)};
+      s.write(json_of(result), text_of(result, s.term));
     } catch (const invalid_argument& error) {
       throw usage_error(option_message(error.what()));
     }
