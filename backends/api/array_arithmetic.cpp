@@ -62,7 +62,7 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
   return call;
 }
 
-/// What a backend lacks that cannot compute a call, as a part of messages.
+/// A part of an error message: the operation, formats and rule that a backend does not support.
 struct lacking {
   const compute_call& call;
 };

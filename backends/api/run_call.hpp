@@ -18,8 +18,8 @@ struct call_space {
   call_space(memory_space of, bool empty = false) : space(of), is_empty(empty) {}
 };
 
-/// The backend of a call. has(backend) says whether a backend can compute the call. `lacks`: the parts
-/// of what a backend that cannot lacks, as in "has no reductions".
+/// The backend of a call. has(backend) says whether a backend can compute the call. `lacks`: parts of the
+/// error message, what the backend does not have: "has no reductions".
 /// @throws unsupported  if the backend that the executor names cannot
 template <class Has, class... Parts>
 requires std::predicate<Has, const backend&>

@@ -65,7 +65,7 @@ template <class Work>
 void run_in(kernel_scope scope, const Work& work) {
   scope(std::cref(work));
 }
-/// The kernel_scope of kernels that compute in integers, or that need a tested state.
+/// The kernel_scope of kernels that compute in integers, or whose state require_tested() has checked.
 inline void in_any_state(const std::function<void()>& work) { work(); }
 
 /// A conversion of a matrix that is not empty, with checked arguments. `pitch` is the pitch of the

@@ -1,5 +1,5 @@
-// Refuses arguments. A message has parts, which are put together only when the exception is thrown: text,
-// numbers, enumerators, formats, shapes, tiles and items of lists.
+// Throws errors. The arguments of a message (text, numbers, enumerators, formats, shapes, tiles, items of lists)
+// are concatenated only when the error is thrown.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline void append_text(std::string& text, const tile_shape& tile) {
 
 /// An item of a list: "tensors[3] 'layer.weight'", or "tensors[3]" if it has no name.
 struct list_item {
-  std::string_view list;
+  const char* list;
   std::size_t position;
   std::string_view name = {};
 };

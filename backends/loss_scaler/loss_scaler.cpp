@@ -18,10 +18,10 @@ namespace samebits {
 namespace {
 
 /// A part of messages: "" or " of optimizer 'name'".
-struct of {
+struct of_optimizer {
   std::string_view optimizer;
 };
-void append_text(std::string& text, const of& part) {
+void append_text(std::string& text, const of_optimizer& part) {
   if (!part.optimizer.empty()) text += detail::cat(" of optimizer '", part.optimizer, "'");
 }
 
@@ -33,7 +33,7 @@ void require_order(bool is_right, const Parts&... message) {
 /// Refuses a call after an unscale() that failed while writing.
 void refuse_interrupted(bool is_interrupted, std::string_view call, std::string_view optimizer) {
   require_order(
-      !is_interrupted, call, "(): an unscale() of the gradients", of{optimizer},
+      !is_interrupted, call, "(): an unscale() of the gradients", of_optimizer{optimizer},
       " failed, and some of them may be unscaled; compute them again and call discard() first");
 }
 
@@ -76,10 +76,10 @@ loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std:
   record& r = optimizers_.try_emplace(std::string(optimizer)).first->second;
   refuse_interrupted(r.at == stage::interrupted, call, optimizer);
   require_order(
-      r.at != stage::unscaled, call, "(): the gradients", of{optimizer},
+      r.at != stage::unscaled, call, "(): the gradients", of_optimizer{optimizer},
       " have been unscaled or observed since the last update() already; a second time would "
       "divide them by the scale again");
-  require_order(r.at != stage::stepped, call, "(): called after step()", of{optimizer},
+  require_order(r.at != stage::stepped, call, "(): called after step()", of_optimizer{optimizer},
                 "; call update() first");
   return r;
 }
@@ -87,7 +87,8 @@ loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std:
 void loss_scaler::discard(std::string_view optimizer) {
   const auto found = optimizers_.find(optimizer);
   if (found == optimizers_.end() || found->second.at == stage::ready) return;
-  require_order(found->second.at == stage::interrupted, "discard(): the gradients", of{optimizer},
+  require_order(found->second.at == stage::interrupted, "discard(): the gradients",
+                of_optimizer{optimizer},
                 " have been unscaled or observed; call step() and update()");
   found->second.at = stage::ready;
 }
@@ -123,7 +124,7 @@ void loss_scaler::observe(const step_observation& seen, std::string_view optimiz
 rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimizer) {
   check_uninterrupted("agree");
   require_order(
-      unscaled(optimizer), "agree(): the gradients", of{optimizer},
+      unscaled(optimizer), "agree(): the gradients", of_optimizer{optimizer},
       " have not been looked at since the last update() or step(); call unscale() or observe() "
       "first");
   record& r = optimizers_.find(optimizer)->second;
@@ -181,11 +182,11 @@ bool loss_scaler::begin_step(std::string_view optimizer) {
   const auto found = optimizers_.find(optimizer);
   const stage at = found == optimizers_.end() ? stage::ready : found->second.at;
   require_order(
-      at != stage::ready, "step(): the gradients", of{optimizer},
+      at != stage::ready, "step(): the gradients", of_optimizer{optimizer},
       " have not been looked at since the last update(); call unscale() or observe() first, or "
       "hand step() the gradients");
   refuse_interrupted(at == stage::interrupted, "step", optimizer);
-  require_order(at != stage::stepped, "step(): called twice", of{optimizer},
+  require_order(at != stage::stepped, "step(): called twice", of_optimizer{optimizer},
                 " since the last update()");
   return cause_for(found->second.seen) == step_cause::none;
 }

@@ -60,7 +60,7 @@ inline std::optional<format_id> format_of(nb::handle name, const char* argument 
   return name.is_none() ? std::nullopt : std::optional(format_named(name, argument));
 }
 
-/// Returns a list of what `made_of` makes of each of the values.
+/// Returns a list of made_of(value) for each value.
 template <class Values, class MadeOf = std::identity>
 nb::list list_of(const Values& values, MadeOf made_of = {}) {
   nb::list list;

@@ -30,7 +30,7 @@ inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Points to the least of the values of(item) that several items have; null if all differ.
+/// Points to the smallest value of(item) that occurs twice; null if all differ.
 template <class Item, class Of = std::identity>
 auto find_repeated(const std::vector<Item>& items, Of of = {}) {
   using value = std::remove_cvref_t<std::invoke_result_t<Of, const Item&>>;

@@ -47,8 +47,8 @@ struct described_rows {
             row_of_chunk.size()};
   }
 
-  /// Copies the tables to the device of the tensors, in one allocation; to the current device if none
-  /// holds the tensors alone: managed memory, or no elements.
+  /// Copies the tables to a device, in one allocation. no_device (managed memory, or no elements): to
+  /// the current one.
   void upload(int device_of_tensors) {
     device = device_of_tensors;
     const device_scope on(space, device, nullptr);

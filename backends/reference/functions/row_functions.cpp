@@ -73,7 +73,7 @@ class row_worker {
     task_.mask = task_.grad + call.out.cols + row_padding;
   }
 
-  /// Not inlined: the loops that load and store codes would not be compiled for neighbours in memory.
+  /// Not inlined: else GCC does not specialize the loops that load and store for contiguous elements.
   [[gnu::noinline]] void compute(std::int64_t row) {
     torch::row_statistics norms;
     load_row(call_.in, row, task_.x);

@@ -32,7 +32,7 @@ inline void append_text(std::string& text, std::span<const std::int64_t> shape) 
   text += shape.empty() ? "[]" : "]";
 }
 
-/// Returns the parts one behind another. Other types are parts by an append_text() in their namespace.
+/// Concatenates the parts. Other types need an append_text() in their namespace.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string text;

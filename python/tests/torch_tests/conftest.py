@@ -21,7 +21,7 @@ except ImportError:
     collect_ignore_glob = ["test_*.py"]
 else:
     # Operators are small: beside other tests, threads wait for one another most of the time. And the bits of
-    # PyTorch's sums on a CPU depend on their number.
+    # PyTorch's sums on a CPU depend on the number of threads.
     torch.set_num_threads(1)
 
 sys.path.append(str(Path(__file__).parents[1]))  # for `planted`

@@ -35,7 +35,7 @@ struct backend_error : error_with<exit_code::backend> {
   using error_with::error_with;
 };
 
-/// A check failed. What was written to standard output before appears.
+/// A check failed. main() flushes standard output first.
 struct check_failed : error_with<exit_code::check_failed> {
   using error_with::error_with;
 };

@@ -98,7 +98,7 @@ struct owned_matrix {
   std::vector<std::byte> bytes;
 };
 
-/// Codes times scales of a recipe without two levels, in fp32.
+/// Quantizes by a recipe of one level, and dequantizes to fp32.
 /// @param to  the format of the codes
 owned_matrix requantized(const const_matrix_view& in, const recipe& rules, format_id to,
                          const executor& where);

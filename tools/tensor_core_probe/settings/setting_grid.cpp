@@ -29,7 +29,7 @@ std::string rounding_text(int value) {
   return std::string(samebits::name(static_cast<rounding>(value)));
 }
 
-// By the numbers of the enums.
+// Indexed by enumerator.
 constexpr const char* subnormals_words[] = {"as they are", "as fp16", "normalized"};
 constexpr const char* order_words[] = {"consecutive", "pairs of four"};
 constexpr const char* place_words[] = {"in the first step", "added last"};
