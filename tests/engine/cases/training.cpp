@@ -60,6 +60,7 @@ training_case draw_training(const word_source& next) {
   if (is_norm(c) && below(50, next) == 0)
     rows = 65530 + below(100, next), cols = 1 + below(66, next);
   if (is_list(c) && below(4, next) == 0) rows = 1, cols = 1 + below(140'000, next);
+  if (below(40, next) == 0) rows = 0;
   const auto lay = [&] {
     return below(2, next) == 0 ? dense_layout(rows, cols)
                                : draw_layout(rows, cols, array_side::written, next);
