@@ -1,4 +1,4 @@
-// What the SIMD backends share beside their kernels. Compiled without instruction set flags.
+// Functions that both SIMD backends share. Compiled without instruction set flags.
 #include "backends/simd/simd.hpp"
 
 #include "backends/reference/reference.hpp"
