@@ -1,11 +1,10 @@
-// Steps of attention against the kernels' expressions, written with the processor's floats.
+// Steps of attention. The sums are those of a program that has the kernels' expressions in the processor's
+// floats and shares no code with the library. python.attention compares with what PyTorch returned.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
-#include <vector>
 
 #include "numerics/hardware/torch_operators/attention.hpp"
 #include "unit/torch_rows.hpp"
@@ -23,11 +22,6 @@ attention_rule rule_of(attention_kernel kernel) { return {kernel, bits(scale), b
 const attention_rule flash = rule_of(attention_kernel::flash);
 const attention_rule cudnn = rule_of(attention_kernel::cudnn);
 
-float exp2_of(bool is_flash, float x) {
-  return number(is_flash ? numerics::hopper::ex2_approx(bits(x))
-                         : numerics::hopper::ex2_approx_ftz(bits(x)));
-}
-
 /// Scores, some of them far apart or infinite.
 class scores {
  public:
@@ -42,67 +36,50 @@ class scores {
   std::mt19937 engine_{7};
 };
 
-TEST(Attention, Probabilities) {
+/// The sum of all steps of blocks on random scores.
+std::uint64_t sum_of_steps(const attention_rule& r) {
   scores draw;
-  int subnormal = 0;
+  word_sum sum;
   for (int i = 0; i < 20000; ++i) {
-    const float s = draw.next(), m = draw.next(), before = draw.next();
-    for (const attention_rule& r : {flash, cudnn}) {
-      const bool is_flash = r.kernel == attention_kernel::flash;
-      ASSERT_EQ(r.is_flash(), is_flash);
-      const float now = m == -inf ? 0.0f : m;
-      const float p = exp2_of(is_flash, s * scale_log2 - now * scale_log2);
-      ASSERT_EQ(torch::probability(r, bits(s), bits(m)), bits(p)) << s << ' ' << m;
-      const float change =
-          is_flash ? (before - now) * scale_log2 : before * scale_log2 - now * scale_log2;
-      ASSERT_EQ(torch::rescaling(r, bits(before), bits(m)), bits(exp2_of(is_flash, change)));
-      subnormal += p > 0 && p < 0x1p-126f ? 1 : 0;
-      const float b = is_flash ? std::exp2(std::round(before)) : p;
-      ASSERT_EQ(torch::first_of_block(r, false, bits(b), bits(0.3f), bits(p)),
-                bits(is_flash ? std::fma(b, 0.3f, p) : p));
-      ASSERT_EQ(torch::first_of_block(r, true, bits(b), bits(0.3f), bits(p)), bits(p));
-      ASSERT_EQ(torch::end_of_block(r, false, bits(b), bits(0.3f), bits(p)),
-                bits(is_flash ? p : std::fma(b, 0.3f, p)));
-      ASSERT_EQ(torch::end_of_block(r, true, bits(b), bits(0.3f), bits(p)), bits(p));
-      const float lse = draw.next() * 0.5f;
-      const float x = is_flash ? s * scale_log2 - (lse == -inf ? 0.0f : lse) * number(0x3FB8AA3B)
-                               : std::fma(s, scale, -lse) * number(0x3FB8AA3B);
-      if (!std::isnan(x)) {
-        ASSERT_EQ(torch::backward_probability(r, bits(s), bits(lse)), bits(exp2_of(is_flash, x)));
-      }
-      const float g = draw.next(), d = 1.5f;
-      if (std::isinf(g)) continue;
-      const float gradient = p * (g - d);
-      if (std::isnan(gradient)) continue;
-      ASSERT_EQ(torch::score_gradient(r, bits(p), bits(g), bits(d)),
-                bits(is_flash ? gradient : gradient * scale));
-      ASSERT_EQ(torch::scaled_gradient(r, bits(g)), bits(is_flash ? g * scale : g));
+    const float s = draw.next(), m = draw.next(), before = draw.next(), lse = draw.next() * 0.5f;
+    const std::uint32_t p = torch::probability(r, bits(s), bits(m));
+    const std::uint32_t b = bits(r.is_flash() ? std::exp2(std::round(before)) : number(p));
+    sum.add({p, torch::rescaling(r, bits(before), bits(m))});
+    for (const bool first : {false, true}) {
+      sum.add({torch::first_of_block(r, first, b, bits(0.3f), p),
+               torch::end_of_block(r, first, b, bits(0.3f), p)});
     }
+    const bool has_backward = r.is_flash() || s != -inf || lse != -inf;
+    if (has_backward) sum.add(torch::backward_probability(r, bits(s), bits(lse)));
+    const float g = draw.next();
+    if (std::isinf(g)) continue;
+    sum.add({torch::score_gradient(r, p, bits(g), bits(1.5f)), torch::scaled_gradient(r, bits(g))});
   }
-  EXPECT_GT(subnormal, 10);
+  return sum.value();
+}
+
+TEST(Attention, StepsOfBlocks) {
+  EXPECT_TRUE(flash.is_flash() && !cudnn.is_flash());
+  EXPECT_EQ(sum_of_steps(flash), 0x2CBBB2A2A32027B1u);
+  EXPECT_EQ(sum_of_steps(cudnn), 0xC4DD4804A2EFE460u);
+}
+
+std::uint64_t sum_of_ends(const attention_rule& r) {
+  std::mt19937 engine(3);
+  word_sum sum;
+  for (int i = 0; i < 5000; ++i) {
+    const auto next = [&] { return static_cast<float>(engine() >> 8) * 0x1p-20f; };
+    std::uint32_t sums[4];
+    for (std::uint32_t& one : sums) one = bits(next());
+    const torch::query_end end = torch::end_of_query(r, bits(next() - 8), sums, 5u);
+    sum.add({end.factor, end.lse});
+  }
+  return sum.value();
 }
 
 TEST(Attention, EndsOfQueries) {
-  std::mt19937 engine(3);
-  for (int i = 0; i < 5000; ++i) {
-    float l[4];
-    std::uint32_t sums[4];
-    for (int t = 0; t < 4; ++t) {
-      l[t] = static_cast<float>(engine() >> 8) * 0x1p-20f;
-      sums[t] = bits(l[t]);
-    }
-    const float m = static_cast<float>(engine() >> 8) * 0x1p-20f - 8;
-    const auto f = torch::end_of_query(flash, bits(m), sums, 5u);
-    const float s = (l[0] + l[2]) + (l[1] + l[3]);
-    ASSERT_EQ(f.factor, bits(1 / s));
-    const float log = number(numerics::hopper::lg2_approx(bits(s))) * number(0x3F317218);
-    ASSERT_EQ(f.lse, bits(std::fma(m, scale, log)));
-    const auto c = torch::end_of_query(cudnn, bits(m), sums, 5u);
-    const float t = (l[0] + l[1]) + (l[2] + l[3]);
-    ASSERT_EQ(c.factor, numerics::hopper::rcp_approx_ftz(bits(t)));
-    const float log_t = number(numerics::hopper::lg2_approx_ftz(bits(t))) * number(0x3F317218);
-    ASSERT_EQ(c.lse, bits(std::fma(m * scale_log2, number(0x3F317218), log_t)));
-  }
+  EXPECT_EQ(sum_of_ends(flash), 0xD79D20B4A7A67043u);
+  EXPECT_EQ(sum_of_ends(cudnn), 0xA4B3DC6A2A76EC4Fu);
   const std::uint32_t none[4] = {}, nan[4] = {bits(1), bits(NAN), 0, 0},
                       one[4] = {bits(1), 0, 0, 0};
   for (const auto* sums : {none, nan}) {
@@ -114,47 +91,23 @@ TEST(Attention, EndsOfQueries) {
   EXPECT_EQ(torch::query_threads, 4);
 }
 
-/// CUDA's combine kernel: a thread holds terms i, i + threads, ...; exchanges over the threads.
-float combined(const std::vector<float>& lse, int dimension) {
-  std::size_t places = 2;
-  while (places < lse.size()) places *= 2;
-  const std::size_t threads = std::min<std::size_t>(places, dimension == 128 ? 32 : 16);
-  float max = -inf;
-  for (const float x : lse) max = std::fmax(max, x);
-  if (max == -inf) max = 0;
-  std::vector<float> sum(threads);
-  for (std::size_t i = 0; i < places; ++i) {
-    const float x = (i < lse.size() ? lse[i] : -inf) - max;
-    const float e = number(numerics::cuda_13_0::exp(bits(x)));
-    sum[i % threads] = i < threads ? e : sum[i % threads] + e;
-  }
-  for (std::size_t step = threads / 2; step > 0; step /= 2) {
-    const std::vector<float> from = sum;
-    for (std::size_t t = 0; t < threads; ++t) sum[t] = from[t] + from[t ^ step];
-  }
-  if (sum[0] == 0 || std::isnan(sum[0])) return inf;
-  return number(numerics::cuda_13_0::log(bits(sum[0]))) + max;
-}
-
 TEST(Attention, CombinesParts) {
   std::mt19937 engine(5);
+  word_sum sum;
   for (int splits = 1; splits <= 128; ++splits) {
     for (const int dimension : {64, 128}) {
       for (int i = 0; i < 6; ++i) {
-        std::vector<float> lse;
-        std::vector<std::uint32_t> words;
+        row lse;
         for (int s = 0; s < splits; ++s) {
-          lse.push_back(i == 5 || engine() % 8 == 0 ? -inf
-                                                    : static_cast<float>(engine() >> 8) * 0x1p-22f);
-          words.push_back(bits(lse.back()));
+          const bool hidden = i == 5 || engine() % 8 == 0;
+          lse.push_back(bits(hidden ? -inf : static_cast<float>(engine() >> 8) * 0x1p-22f));
         }
-        const std::uint32_t all = torch::combined_lse(words.data(), splits, dimension);
-        ASSERT_EQ(all, bits(combined(lse, dimension))) << splits << ' ' << dimension;
-        ASSERT_EQ(torch::split_factor(words[0], all),
-                  numerics::cuda_13_0::exp(bits(lse[0] - number(all))));
+        const std::uint32_t all = torch::combined_lse(lse.data(), splits, dimension);
+        sum.add({all, torch::split_factor(lse[0], all)});
       }
     }
   }
+  EXPECT_EQ(sum.value(), 0x2738B2818E0F8341u);
   const std::uint32_t nan[] = {bits(1), bits(NAN)};
   EXPECT_EQ(torch::combined_lse(nan, 2, 64), bits(inf));
   EXPECT_EQ(torch::max_splits, 128);
@@ -167,45 +120,26 @@ TEST(Attention, DotsOfNegativeZeros) {
   }
 }
 
-TEST(Attention, DotsOfOutputs) {
+std::uint64_t sum_of_dots(const attention_rule& r) {
   std::mt19937 engine(9);
+  word_sum sum;
   for (int i = 0; i < 400; ++i) {
     for (const int n : {64, 128}) {
-      std::vector<float> x, y;
-      std::vector<std::uint32_t> a, b;
+      row x, y;
       for (int d = 0; d < n; ++d) {
-        x.push_back(static_cast<float>(static_cast<std::int32_t>(engine()) >> 20) * 0x1p-9f);
-        y.push_back(static_cast<float>(static_cast<std::int32_t>(engine()) >> 18) * 0x1.1p-9f);
-        a.push_back(bits(x.back()));
-        b.push_back(bits(y.back()));
+        const auto next = [&] { return static_cast<std::int32_t>(engine()); };
+        x.push_back(bits(static_cast<float>(next() >> 20) * 0x1p-9f));
+        y.push_back(bits(static_cast<float>(next() >> 18) * 0x1.1p-9f));
       }
-      std::vector<float> of_flash(8), of_cudnn(static_cast<std::size_t>(n / 8));
-      for (std::size_t t = 0; t < 8; ++t) {
-        float& sum = of_flash[t];
-        for (std::size_t base = 0; base < x.size(); base += 64) {
-          for (std::size_t d = base + 8 * t; d < base + 8 * t + 8; ++d) {
-            sum = d == 8 * t ? x[d] * y[d] : std::fma(x[d], y[d], sum);
-          }
-        }
-      }
-      for (std::size_t t = 0; t < of_cudnn.size(); ++t) {
-        for (std::size_t d = 8 * t; d < 8 * t + 8; d += 2) {
-          const float pair = std::fma(x[d + 1], y[d + 1], x[d] * y[d]);
-          of_cudnn[t] = d == 8 * t ? pair : of_cudnn[t] + pair;
-        }
-      }
-      const auto halves = [](std::vector<float> sums) {
-        while (sums.size() > 1) {
-          const std::size_t h = sums.size() / 2;
-          for (std::size_t t = 0; t < h; ++t) sums[t] += sums[t + h];
-          sums.resize(h);
-        }
-        return bits(sums[0]);
-      };
-      ASSERT_EQ(torch::output_dot(flash, a.data(), b.data(), n), halves(of_flash));
-      ASSERT_EQ(torch::output_dot(cudnn, a.data(), b.data(), n), halves(of_cudnn));
+      sum.add(torch::output_dot(r, x.data(), y.data(), n));
     }
   }
+  return sum.value();
+}
+
+TEST(Attention, DotsOfOutputs) {
+  EXPECT_EQ(sum_of_dots(flash), 0xA6EE07E1BF26DC3Bu);
+  EXPECT_EQ(sum_of_dots(cudnn), 0x12B9482D9D0F0F7Fu);
 }
 
 }  // namespace
