@@ -1,9 +1,11 @@
-// Reductions of matrices against the oracle's exact steps, the sum tree and plain counting.
+// Reductions of matrices against the processor's steps in the orders of the contract, and plain counting.
 #include "samebits/reductions.hpp"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -11,12 +13,8 @@
 #include <vector>
 
 #include "engine/core/strided_buffer.hpp"
-#include "oracle/arithmetic.hpp"
-#include "oracle/convert.hpp"
-#include "oracle/sum_tree.hpp"
 #include "samebits/scalar.hpp"
 #include "support/arithmetic_case.hpp"
-#include "support/array_generators.hpp"
 #include "support/backends.hpp"
 #include "support/refusal.hpp"
 #include "support/rules.hpp"
@@ -27,6 +25,7 @@ namespace {
 using namespace support;
 
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 /// Finite codes whose sum is neither exact nor without cancellation, in a matrix with gaps.
 struct matrix {
@@ -56,27 +55,35 @@ struct matrix {
   }
 };
 
-/// Codes of fp64 of the elements.
-std::vector<std::uint64_t> as_fp64(const matrix& m) {
-  std::vector<std::uint64_t> all;
-  for (const std::uint64_t code : m.codes) {
-    all.push_back(oracle::round_exact(oracle_of(format_id::fp64),
-                                      oracle::decode(oracle_of(m.format), code), {}));
+template <class Real>
+std::vector<Real> products(const matrix& x, const matrix& y) {
+  std::vector<Real> all;
+  for (std::size_t i = 0; i < x.codes.size(); ++i) {
+    all.push_back(static_cast<Real>(decode_double(x.format, x.codes[i])) *
+                  static_cast<Real>(decode_double(y.format, y.codes[i])));
   }
   return all;
 }
 
-/// One exact operation rounded to nearest even.
-std::uint64_t step(oracle::operation op, format_id format, std::uint64_t a, std::uint64_t b) {
-  const std::array<oracle::operand, 2> x{oracle::operand{&oracle_of(format), a},
-                                         {&oracle_of(format), b}};
-  return oracle::arithmetic(op, x, oracle_of(format), {}).code;
+/// A sum of rounded additions in the order of the contract.
+template <class Real>
+Real added(std::vector<Real> p, sum_order order) {
+  if (p.empty()) return 0;
+  if (order == sum_order::sequential) {
+    for (std::size_t i = 1; i < p.size(); ++i) p[0] += p[i];
+    return p[0];
+  }
+  for (; p.size() > 1; p.resize((p.size() + 1) / 2)) {
+    for (std::size_t j = 0; j < p.size() / 2; ++j) p[j] = p[2 * j] + p[2 * j + 1];
+    if (p.size() % 2 == 1) p[p.size() / 2] = p.back();
+  }
+  return p[0];
 }
 
 constexpr std::array formats{format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
                              format_id::e5m2};
 
-TEST(Reductions, SumsAreTheOraclesTree) {
+TEST(Reductions, SumsAreTheContractsTree) {
   for (const format_id f : formats) {
     for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{0, 5},
                                      {1, 1},
@@ -87,50 +94,20 @@ TEST(Reductions, SumsAreTheOraclesTree) {
                                      {1, 4097},
                                      {7, 1801}}) {
       matrix m(f, rows, cols, 3, rows % 2 + 1);
-      const std::vector<std::uint64_t> inputs = as_fp64(m);
-      std::vector<std::uint64_t> squares = inputs;
-      for (std::uint64_t& x : squares) {
-        x = step(oracle::operation::mul, format_id::fp64, x, x);
-      }
-      const std::uint64_t expected = oracle::sum_tree(inputs);
-      const std::uint64_t expected_squares = oracle::sum_tree(squares);
+      std::vector<double> inputs;
+      for (const std::uint64_t code : m.codes) inputs.push_back(decode_double(f, code));
+      const double expected = added(inputs, sum_order::tree);
+      const double expected_squares = added(products<double>(m, m), sum_order::tree);
       for (const int threads : {1, 0, 2, 3}) {
-        EXPECT_EQ(bits(sum(m.memory.view(), {{}, threads})), expected) << name(f) << cols;
-        EXPECT_EQ(bits(sum_of_squares(m.memory.view(), {{}, threads})), expected_squares)
+        EXPECT_EQ(bits(sum(m.memory.view(), {{}, threads})), bits(expected)) << name(f) << cols;
+        EXPECT_EQ(bits(sum_of_squares(m.memory.view(), {{}, threads})), bits(expected_squares))
             << name(f) << cols;
       }
     }
   }
 }
 
-/// A dot product by exact steps of the oracle.
-std::uint64_t expected_dot(const matrix& x, const matrix& y, format_id in, sum_order order) {
-  std::vector<std::uint64_t> p;
-  for (std::size_t i = 0; i < x.codes.size(); ++i) {
-    const std::array<oracle::operand, 2> pair{oracle::operand{&oracle_of(x.format), x.codes[i]},
-                                              {&oracle_of(y.format), y.codes[i]}};
-    p.push_back(oracle::arithmetic(oracle::operation::mul, pair, oracle_of(in), {}).code);
-  }
-  if (p.empty()) return 0;
-  if (order == sum_order::sequential) {
-    std::uint64_t total = p[0];
-    for (std::size_t i = 1; i < p.size(); ++i) {
-      total = step(oracle::operation::add, in, total, p[i]);
-    }
-    return total;
-  }
-  while (p.size() > 1) {
-    std::vector<std::uint64_t> next;
-    for (std::size_t i = 0; i + 1 < p.size(); i += 2) {
-      next.push_back(step(oracle::operation::add, in, p[i], p[i + 1]));
-    }
-    if (p.size() % 2 == 1) next.push_back(p.back());
-    p = next;
-  }
-  return p[0];
-}
-
-TEST(Reductions, DotsAreTheOraclesSteps) {
+TEST(Reductions, DotsAreTheContractsSteps) {
   for (const format_id f : formats) {
     for (const format_id g : {f, format_id::bf16}) {
       for (const std::int64_t size : {0, 1, 2, 3, 100, 5001}) {
@@ -144,15 +121,15 @@ TEST(Reductions, DotsAreTheOraclesSteps) {
           }
         }
         for (const sum_order order : {sum_order::tree, sum_order::sequential}) {
+          const double expected = added(products<double>(x, y), order);
+          float expected_narrow = added(products<float>(x, y), order);
+          if (std::isnan(expected_narrow)) expected_narrow = std::bit_cast<float>(0x7FFFFFFFu);
           for (const int threads : {1, 2}) {
-            const double wide =
-                dot(x.memory.view(), y.memory.view(), {accumulation::fp64, order}, {{}, threads});
-            EXPECT_EQ(bits(wide), expected_dot(x, y, format_id::fp64, order)) << name(f) << size;
-            const double narrow =
-                dot(x.memory.view(), y.memory.view(), {accumulation::fp32, order}, {{}, threads});
-            std::uint64_t expected = expected_dot(x, y, format_id::fp32, order);
-            if (is_nan(format_id::fp32, expected)) expected = 0x7FFFFFFF;
-            EXPECT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(narrow)), expected)
+            const auto by = [&](accumulation precision) {
+              return dot(x.memory.view(), y.memory.view(), {precision, order}, {{}, threads});
+            };
+            EXPECT_EQ(bits(by(accumulation::fp64)), bits(expected)) << name(f) << size;
+            EXPECT_EQ(bits(static_cast<float>(by(accumulation::fp32))), bits(expected_narrow))
                 << name(f) << " " << name(g) << " " << size;
           }
         }
@@ -172,7 +149,7 @@ TEST(Reductions, SpecialSums) {
   for (const auto& x : {cancelling, nan}) {
     EXPECT_EQ(bits(sum(view_of(x))), 0x7FFFFFFFFFFFFFFFu);
     const double narrow = dot(view_of(x), view_of(ones), {accumulation::fp32});
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(narrow)), 0x7FFFFFFFu);
+    EXPECT_EQ(bits(static_cast<float>(narrow)), 0x7FFFFFFFu);
   }
 }
 
@@ -201,17 +178,17 @@ TEST(Reductions, CountsAndAmaxOfAllCodes) {
       EXPECT_EQ(counts(memory.view(), {{}, threads}), expected) << name(f);
       const float with_nan = amax(memory.view(), {{}, threads});
       if (expected.nan != 0) {
-        EXPECT_EQ(std::bit_cast<std::uint32_t>(with_nan), 0x7FFFFFFFu) << name(f);
+        EXPECT_EQ(bits(with_nan), 0x7FFFFFFFu) << name(f);
       }
     }
     for (std::int64_t i = 0; i < rows; ++i) {
       if (!is_finite(f, memory.at(i, 0))) memory.store(2 * i, 0);
     }
     const auto value = convert_code(f, format_id::fp32, largest, {}).code;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(amax(memory.view(), {{}, 2})), value) << name(f);
+    EXPECT_EQ(bits(amax(memory.view(), {{}, 2})), value) << name(f);
   }
   const std::vector<float> nothing;
-  EXPECT_EQ(std::bit_cast<std::uint32_t>(amax(view_of(nothing))), 0u);
+  EXPECT_EQ(bits(amax(view_of(nothing))), 0u);
 }
 
 TEST(Reductions, ArgumentsAreNamed) {
