@@ -73,7 +73,7 @@ TESTS = [
          ["tests/unit/torch_operators_test.cpp"]),
     Test("attention", ["tests/unit/attention_test.cpp"]),
     Test("attention_plan", ["tests/unit/attention_plan_test.cpp"]),
-    Test("k_slices", ["tests/unit/k_slices_test.cpp"]),
+    Test("k_slices", ["backends/reference/matmul.cpp"], ["tests/engine/suites/oracle/matmul_oracle.cpp"]),
     Test("hash", ["tests/unit/hash_test.cpp", "backends/reference/reductions/hash.cpp"]),
     Test("axis_plan axis_reduction", ["tests/unit/axis_reductions_test.cpp"]),
     Test("row_layer_norm", ["tests/unit/layer_norm_test.cpp"]),
@@ -90,7 +90,8 @@ TESTS = [
     Test("compiled_activations evaluate full_divide triton_functions triton_softmax",
          ["tests/unit/triton_functions_test.cpp"]),
     Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
-    Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
+    Test("statistics", ["backends/reference/quantize.cpp", "backends/reference/quantize_statistics.cpp"],
+         ["tests/engine/suites/oracle/quantize_oracle.cpp"], runs=["--gtest_filter=QuantizeOracle.Matrices"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),
     Test("codebook int8_rows", ["tests/unit/codebook_test.cpp", "backends/reference/codebook.cpp"]),
     Test("four_over_six scale tile two_levels", ["backends/reference/quantize.cpp"],
@@ -127,7 +128,8 @@ TESTS = [
           ["tests/engine/suites/oracle/gradients_oracle.cpp"]),
     Test("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
-    Test("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
+    Test("sum_tree", ["tests/unit/sum_tree_test.cpp"]),
+    Test("shard_tree", ["backends/ranks/shard_layout.cpp"], ["tests/property/shard_tree_property.cpp"]),
 ]
 LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
              "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",

@@ -32,6 +32,7 @@ namespace {
 using support::level_by_level;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
+static_assert(numerics::slot_chunks == 1024);
 
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 

@@ -340,36 +340,6 @@ TEST(Reading, AtAndBesideDecisionsIsTheOracles) {
 
 TEST(Reading, OfAnyDecimalIsTheOracles) { check_readings("any decimal", anything); }
 
-TEST(Reading, OfAnExactValueIsItsConversion) {
-  const std::vector<cast_rule> rules = all_rules();
-  const auto same = [&](format_id to, double x, const random_bits& random) {
-    const auto code = std::bit_cast<std::uint64_t>(x);
-    const std::string text = to_exact_decimal(format_id::fp64, code);
-    const std::string hex = to_hex_float(format_id::fp64, code);
-    for (const cast_rule& rule : rules) {
-      const converted want = convert_code(format_id::fp64, to, code, rule, random);
-      const parse_result result{true, want.code, want.inexact, want.overflow, 0};
-      ASSERT_EQ(parse(to, text, rule, random), result) << name(to) << " " << text;
-      ASSERT_EQ(parse(to, hex, rule, random), result) << name(to) << " " << hex;
-    }
-  };
-  for (const format_id to : all_formats()) {
-    const oracle::format& f = oracle_of(to);
-    const std::uint64_t last = f.max_finite >> f.unused_low_bits;
-    const std::uint64_t step = 1 + last / 256;
-    for (std::uint64_t m = last % step; m <= last && f.storage_bits < 64; m += step) {
-      const auto low = value_of(f, m).convert_to<double>();
-      const auto gap = value_above(f, m).convert_to<double>() - low;
-      for (const double part : {0.0, 0.125, 0.5, 0.625, 0.99609375}) {
-        for (const double sign : {1.0, -1.0}) same(to, sign * (low + gap * part), {5, 3});
-      }
-    }
-    for (const double x : {HUGE_VAL, -HUGE_VAL, 0.0, -0.0, 1e300, -1e300, 1e-300, -1e-300}) {
-      same(to, x, {1, 1});
-    }
-  }
-}
-
 std::uint64_t code_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 std::uint64_t code_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 

@@ -101,31 +101,6 @@ TEST(Agree, IsWhatAllSawOnEveryRank) {
   }
 }
 
-TEST(Agree, NaNIsAboveInfinityAndUnknownAboveBoth) {
-  const std::uint32_t rising[] = {0, 1, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, amax_unknown};
-  for (std::size_t a = 0; a < std::size(rising); ++a) {
-    for (std::size_t b = 0; b < std::size(rising); ++b) {
-      testkit::simulate_ranks(2, [&](communicator& ranks) {
-        const rank_observation mine = {.seen = {.amax = rising[ranks.rank() == 0 ? a : b]}};
-        EXPECT_EQ(agree(ranks, mine).seen.amax, rising[std::max(a, b)]);
-      });
-    }
-  }
-}
-
-TEST(Agree, ARankWithoutGradientsChangesNothing) {
-  testkit::simulate_ranks(3, [](communicator& ranks) {
-    const auto all = ranks.rank() == 1
-                         ? agree(ranks, {.seen = {.amax = 0x40000000}, .first_bad = 7})
-                         : agree(ranks, {});
-    EXPECT_EQ(all.seen.amax, 0x40000000u);
-    EXPECT_EQ(all.first_bad, 7);
-    EXPECT_EQ(all.bad_rank, 1);
-  });
-  single_rank alone;
-  EXPECT_TRUE(same(agree(alone, {}), rank_observation{}));
-}
-
 TEST(Agree, PositionsSurviveTheWayAsWords) {
   using numerics::position_of;
   using numerics::position_word;

@@ -1,5 +1,5 @@
-// Scales of tiles: the formulas against the oracle's, whose edges are worked by hand in
-// tests/oracle/scale_test.cpp.
+// Scales of tiles: edges, bounds and policies against the oracle, whose own edges are worked by hand in
+// tests/oracle/scale_test.cpp. exhaustive.scales_of_* compares amaxes of all magnitudes with the oracle.
 #include "numerics/quantize/scale.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 
 #include "numerics/quantize/tile.hpp"
 #include "oracle/scale.hpp"
-#include "support/effort.hpp"
 
 namespace samebits::numerics {
 namespace {
@@ -19,31 +18,8 @@ constexpr std::uint32_t nan = binary32::nan;
 
 constexpr tile_amax amax_of(std::uint32_t bits) { return static_cast<tile_amax>(bits); }
 
-constexpr tile_scale scale(scale_rule rule, std::uint32_t a, format_id to = format_id::e4m3,
-                           nonfinite policy = nonfinite::te) {
-  return scale_of(spec_of(to), {rule, policy, 0, inf, binary32::max_finite}, amax_of(a));
-}
 constexpr bool is(const tile_scale& s, std::uint32_t dequantization_scale, std::uint32_t factor) {
   return s.dequantization_scale == dequantization_scale && s.factor == factor;
-}
-
-TEST(Scale, IsWhatTheOracleGives) {
-  constexpr bool whole = support::effort_divisor == 1;  // still in strides, which are primes
-  constexpr std::uint32_t stride = whole ? 1009 : 16127, subnormal_stride = whole ? 97 : 1549;
-  for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
-    const oracle::format& exact = oracle::format_named(name(to));
-    for (int m = 0; m < one_level_scale_rules; ++m) {
-      const auto rule = static_cast<scale_rule>(m);
-      for (std::uint32_t a = 1; a < inf; a += a < 0x800000u ? subnormal_stride : stride) {
-        const tile_scale got = scale(rule, a, to);
-        const oracle::tile_scale expected = oracle::scale_exact(rule, exact, a);
-        ASSERT_TRUE(is(got, expected.s, expected.factor))
-            << name(to) << " " << name(rule) << " amax " << std::hex << a << ": "
-            << got.dequantization_scale << ", " << got.factor << " not " << expected.s << ", "
-            << expected.factor;
-      }
-    }
-  }
 }
 
 /// Elements, bounds and policies at which a step decides: a quotient that overflows, 448 and 57344

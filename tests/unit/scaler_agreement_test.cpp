@@ -115,23 +115,6 @@ TEST(ScalerAgreement, EveryRankDecidesAsOneProcessDoes) {
   }
 }
 
-TEST(ScalerAgreement, OneBadGradientSkipsEveryRank) {
-  for (const float bad : {nan_value, std::numeric_limits<float>::infinity()}) {
-    testkit::simulate_ranks(8, [&](communicator& ranks) {
-      loss_scaler scaler;
-      std::vector<float> gradient(5, 1.0f);
-      if (ranks.rank() == 6) gradient[2] = bad;
-      const matrix_view views[] = {view_of(gradient)};
-      scaler.unscale(views);
-      const rank_observation all = scaler.agree(ranks);
-      EXPECT_EQ(all.bad_rank, 6);
-      EXPECT_EQ(all.first_bad, 0);
-      EXPECT_FALSE(scaler.step([] { ADD_FAILURE() << "applied"; }));
-      EXPECT_EQ(scaler.update().cause, std::isnan(bad) ? step_cause::nan : step_cause::overflow);
-    });
-  }
-}
-
 TEST(ScalerAgreement, ALossThatOneRankAloneHadIsNotHeldAgainstTheScale) {
   // After gradients are summed over ranks all have the NaN, but one knows where it came from.
   testkit::simulate_ranks(3, [](communicator& ranks) {

@@ -1,17 +1,13 @@
-// numerics/sums/sum_tree.hpp and numerics/sums/shard_tree.hpp against the tree built level by
-// level, with an addition that shows the shape of the tree: it is neither commutative nor
-// associative.
+// numerics/sums/sum_tree.hpp against the tree built level by level, with an addition that shows the shape
+// of the tree: it is neither commutative nor associative. property.shard_tree tests shards.
 #include "numerics/sums/sum_tree.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <vector>
-
-#include "numerics/sums/shard_tree.hpp"
 
 namespace samebits::numerics {
 namespace {
@@ -90,71 +86,6 @@ constexpr partial_sum of_three() {
 }
 static_assert(of_three() == add(add(7, 8), 9) && scenario{}.root() == 0);
 static_assert(chunk_elements == 4096);
-
-/// The partial sums of parts, as they lie in a message each.
-struct sent {
-  std::vector<received_sum> partial_sums;
-  std::vector<partial_sum> values;
-  std::vector<std::uint64_t> chunk;  ///< the first one of each partial sum
-};
-
-sent parts_of(const std::vector<partial_sum>& chunks, const std::vector<std::uint64_t>& borders) {
-  sent all;
-  for (std::size_t p = 0; p + 1 < borders.size(); ++p) {
-    const bool last = borders[p + 1] == chunks.size();
-    const auto what = last ? part_end::of_tensor : part_end::before_others;
-    std::uint64_t next = borders[p];
-    for_each_shard_sum(
-        borders[p], borders[p + 1], what, [&](std::uint64_t at, std::uint64_t n, int level) {
-          EXPECT_EQ(at, next);
-          EXPECT_LE(level, slot_level);
-          EXPECT_LE(n, std::uint64_t{1} << level);
-          EXPECT_EQ(at % (std::uint64_t{1} << level), 0u);
-          EXPECT_TRUE(last || n == std::uint64_t{1} << level);
-          const std::uint64_t above = std::uint64_t{2} << level;  // the next larger partial sum
-          EXPECT_TRUE(level == slot_level || at % above != 0 ||
-                      (!last && at + above > borders[p + 1]));
-          next = at + n;
-          const auto first = chunks.begin() + static_cast<std::ptrdiff_t>(at);
-          all.partial_sums.push_back({all.values.size(), static_cast<std::uint32_t>(level), 0});
-          all.values.push_back(level_by_level({first, first + static_cast<std::ptrdiff_t>(n)}));
-          all.chunk.push_back(at);
-        });
-    EXPECT_EQ(next, borders[p + 1]);
-  }
-  return all;
-}
-
-TEST(ShardTree, SlotsAreThoseOfTheWholeTensor) {
-  std::mt19937_64 random(3);
-  for (std::uint64_t round = 0; round < 400; ++round) {
-    const std::size_t sizes[] = {1, 2, 9, 1 + random() % 64, 1023 + random() % 3, 2049};
-    const std::vector<partial_sum> chunks = inputs(sizes[random() % std::size(sizes)], round);
-    std::vector<std::uint64_t> borders = {0, chunks.size()};
-    for (std::uint64_t cuts = random() % 6; cuts > 0; --cuts) {
-      borders.push_back(random() % (chunks.size() + 1));
-    }
-    std::sort(borders.begin(), borders.end());
-    const sent all = parts_of(chunks, borders);
-    std::size_t first = 0;
-    for (std::uint64_t begin = 0; begin < chunks.size(); begin += slot_chunks) {
-      const std::uint64_t end = std::min<std::uint64_t>(begin + slot_chunks, chunks.size());
-      std::size_t behind = first;
-      while (behind < all.chunk.size() && all.chunk[behind] < end) ++behind;
-      const partial_sum got = slot_sum<partial_sum>(
-          all.partial_sums.data() + first, behind - first,
-          [&](std::uint64_t word) { return all.values[word]; }, add);
-      const auto at = [&](std::uint64_t n) {
-        return chunks.begin() + static_cast<std::ptrdiff_t>(n);
-      };
-      ASSERT_EQ(got, level_by_level({at(begin), at(end)})) << round << ", slot from " << begin;
-      first = behind;
-    }
-    EXPECT_EQ(first, all.partial_sums.size());
-  }
-}
-
-static_assert(slot_chunks == 1024);
 
 }  // namespace
 }  // namespace samebits::numerics
