@@ -1,7 +1,8 @@
-// Function sum: one word for all results of a function of binary32, in any order of operands.
+// Sums: one number for all results of a function of binary32, in any order of operands, or for any words.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace samebits::support {
 
@@ -23,6 +24,19 @@ struct summed_function {
   std::uint32_t (*model)(std::uint32_t);
   std::uint64_t sum;       ///< over all 2^32 operands
   std::uint64_t sum_4099;  ///< over the operands 0, 4099, 2 * 4099, ...
+};
+
+/// Changes with every word and with their order.
+class word_sum {
+ public:
+  void add(std::uint32_t word) { value_ = value_ * 0x9E3779B97F4A7C15u + word; }
+  void add(const std::vector<std::uint32_t>& words) {
+    for (const std::uint32_t word : words) add(word);
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
 };
 
 }  // namespace samebits::support

@@ -1,4 +1,4 @@
-// Rows for tests of functions of PyTorch: their numbers, and sums of results.
+// Rows for tests of functions of PyTorch.
 #pragma once
 
 #include <bit>
@@ -9,10 +9,12 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/core/format.hpp"
+#include "support/function_sum.hpp"
 
 namespace samebits::torch_rows {
 
 namespace torch = numerics::torch_2_11;
+using support::word_sum;
 using row = std::vector<std::uint32_t>;
 
 inline float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -36,18 +38,5 @@ inline row guarded(row x) {
   x.push_back(0x60123456);
   return x;
 }
-
-/// One number for any words: it changes with every word and with their order.
-class word_sum {
- public:
-  void add(std::uint32_t word) { value_ = value_ * 0x9E3779B97F4A7C15u + word; }
-  void add(const row& words) {
-    for (const std::uint32_t word : words) add(word);
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0;
-};
 
 }  // namespace samebits::torch_rows
