@@ -120,21 +120,6 @@ TEST(Safetensors, EveryTypeOfTheSpecification) {
   }
 }
 
-// Low nibble first: 0x21 0x43 holds 1, 2, 3, 4.
-TEST(Safetensors, UnpacksF4) {
-  const std::string file = safetensors_of("{" + entry("t", "F4", "[4]", 0, 2) + "}", "\x21\x43");
-  EXPECT_EQ(codes_of(file, only_tensor(file)), "\1\2\3\4");
-}
-
-// Bits from the lowest up: 0x01 | 0x02 << 6 | 0x33 << 12 | 0x24 << 18 = 0x933081.
-TEST(Safetensors, UnpacksF6) {
-  for (const char* const type : {"F6_E2M3", "F6_E3M2"}) {
-    const std::string file =
-        safetensors_of("{" + entry("t", type, "[4]", 0, 3) + "}", "\x81\x30\x93");
-    EXPECT_EQ(codes_of(file, only_tensor(file)), "\x01\x02\x33\x24");
-  }
-}
-
 // Any part of a packed tensor, against a bit-by-bit reading.
 TEST(Safetensors, UnpacksAnyPart) {
   EXPECT_TRUE(rc::check([] {
