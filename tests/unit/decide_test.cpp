@@ -98,11 +98,13 @@ TEST(Decide, NormAndFactorAreTheProcessorsSteps) {
     const float inverse = std::ldexp(1.0f, -settings.init_exponent);
     // Sums of every magnitude, and of the usual ones; limits around the norm.
     const double squares = std::bit_cast<double>(
-        i % 2 == 0 ? random() % 0x7FF0000000000000u
-                   : (std::uint64_t{1023 - 40} + random() % 80) << 52 | random() >> 12);
-    const double max_norm =
-        i % 8 == 0 ? infinity
-                   : std::ldexp(std::sqrt(squares) * inverse, static_cast<int>(random() % 7) - 3);
+        i % 101 == 0 ? 0
+        : i % 2 == 0 ? random() % 0x7FF0000000000000u
+                     : (std::uint64_t{1023 - 40} + random() % 80) << 52 | random() >> 12);
+    const double max_norm = i % 8 == 0    ? infinity
+                            : i % 97 == 0 ? 0
+                                          : std::ldexp(std::sqrt(squares) * inverse,
+                                                       static_cast<int>(random() % 7) - 3);
     const step_report r = decide(settings, scaler, {}, {.squares = squares, .max_norm = max_norm});
     volatile double root = std::sqrt(squares);
     volatile double norm = root * static_cast<double>(inverse);
@@ -115,22 +117,6 @@ TEST(Decide, NormAndFactorAreTheProcessorsSteps) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(r.grad_mul), std::bit_cast<std::uint32_t>(+factor))
         << squares << " " << max_norm;
   }
-}
-
-TEST(Decide, ClipsToTheLimitOnly) {
-  const native_scaling settings = {.init_exponent = 4};
-  numerics::resident_scaler<native_state> scaler = {initial_state(settings)};
-  // Scaled gradients of norm 48, unscaled 3.
-  EXPECT_EQ(decide(settings, scaler, {}, {.squares = 48.0 * 48.0, .max_norm = 3.5}).grad_mul,
-            1.0f / 16);
-  const step_report clipped =
-      decide(settings, scaler, {}, {.squares = 48.0 * 48.0, .max_norm = 1.5});
-  EXPECT_EQ(clipped.norm, 3.0);
-  EXPECT_EQ(clipped.grad_mul, static_cast<float>(1.5 / (3 + 1e-6)) / 16);
-  const step_report zero = decide(settings, scaler, {}, {.squares = 0, .max_norm = 1});
-  EXPECT_EQ(zero.norm, 0.0);
-  EXPECT_EQ(zero.grad_mul, 1.0f / 16);
-  EXPECT_EQ(decide(settings, scaler, {}, {.squares = 1, .max_norm = 0}).grad_mul, 0.0f);
 }
 
 TEST(Decide, ASumThatIsNotFiniteSkips) {

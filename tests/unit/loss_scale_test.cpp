@@ -1,13 +1,20 @@
 // The native loss-scaling policy, sentence by sentence of its definition; advance() as a constant.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "backends/loss_scaler/fields.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits {
 namespace {
 
 constexpr step_observation good = {};
 constexpr step_observation bad = {.nonfinite = true};
+constexpr step_observation bad_loss = {.nonfinite = true, .loss_nonfinite = true};
 
 /// A policy with round numbers, so that each test can count.
 constexpr native_scaling small = {.growth_interval = 100,
@@ -29,126 +36,85 @@ struct scenario {
   }
 };
 
-TEST(NativePolicy, GrowsAfterTheInterval) {
-  scenario c;
-  c.steps(99, good);
-  EXPECT_EQ(c.state.exponent, 16);
-  EXPECT_EQ(c.step(good).change, scale_change::grown);
-  EXPECT_EQ(c.state.exponent, 17);
-}
+/// What a word expects of the last decision.
+const std::map<std::string, bool (*)(const step_decision&)> expectations = {
+    {"grown", [](const step_decision& d) { return d.change == scale_change::grown; }},
+    {"backed_off", [](const step_decision& d) { return d.change == scale_change::backed_off; }},
+    {"kept", [](const step_decision& d) { return d.change == scale_change::kept; }},
+    {"at_minimum", [](const step_decision& d) { return d.change == scale_change::at_minimum; }},
+    {"skipped", [](const step_decision& d) { return !d.apply; }},
+    {"stop", [](const step_decision& d) { return d.stop; }},
+    {"goes_on", [](const step_decision& d) { return !d.stop; }},
+};
 
-TEST(NativePolicy, AGrowthThatFailsAtOnceIsTakenBackAndNotTriedSoon) {
+/// Runs words: `99 good`, `2 bad`, `2 loss` or `20 2^14` are steps, the last ones with gradients up to 2^14;
+/// `name:value` sets an option; `name=value` expects a field of the state.
+void run(const std::string& words) {
+  SCOPED_TRACE(words);
   scenario c;
-  c.steps(100, good);
-  const step_decision d = c.step(bad);
-  EXPECT_FALSE(d.apply);
-  EXPECT_EQ(d.change, scale_change::backed_off);
-  EXPECT_EQ(c.state.exponent, 16);
-  EXPECT_EQ(c.state.probe_age, -1);
-  EXPECT_EQ(c.state.refuted, 1u);
-  c.steps(199, good);
-  EXPECT_EQ(c.state.exponent, 16);
-  c.step(good);
-  EXPECT_EQ(c.state.exponent, 17);
-  c.steps(4, good);  // survived: the interval is the usual one again
-  EXPECT_EQ(c.state.interval, 100u);
-  EXPECT_EQ(c.state.probe_age, -1);
-  EXPECT_EQ(c.state.refuted, 0u);
-}
-
-TEST(NativePolicy, AGrowthThatIsTakenBackClearsEarlierStrikes) {
-  scenario c;
-  c.settings.forgive_after = 1000;
-  c.step(bad);
-  c.steps(100, good);
-  ASSERT_EQ(c.state.exponent, 17);
-  c.step(bad);
-  ASSERT_EQ(c.state.exponent, 16);
-  EXPECT_EQ(c.step(bad).change, scale_change::kept);  // the first strike again
-  EXPECT_EQ(c.step(bad).change, scale_change::backed_off);
-}
-
-TEST(NativePolicy, TheIntervalStopsDoubling) {
-  scenario c;
-  for (int failure = 0; failure < 6; ++failure) {
-    while (c.step(good).change != scale_change::grown) {
+  step_decision last;
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    if (const auto at = word.find(':'); at != std::string::npos) {
+      set_option(c.settings, word.substr(0, at), word.substr(at + 1));
+    } else if (const auto equal = word.find('='); equal != std::string::npos) {
+      bool found = false;
+      backends::for_each_field(c.state, [&](const char* name, const auto& value) {
+        if (name != word.substr(0, equal)) return;
+        found = true;
+        EXPECT_EQ(std::to_string(value), word.substr(equal + 1)) << word;
+      });
+      EXPECT_TRUE(found) << word;
+    } else if (const auto expected = expectations.find(word); expected != expectations.end()) {
+      EXPECT_TRUE(expected->second(last)) << word;
+    } else {
+      std::string kind;
+      in >> kind;
+      step_observation seen = kind == "bad" ? bad : kind == "loss" ? bad_loss : good;
+      if (kind.starts_with("2^")) seen.amax = numerics::power_of_two(std::stoi(kind.substr(2)));
+      for (int n = std::stoi(word); n > 0; --n) last = c.step(seen);
     }
-    c.step(bad);
   }
-  EXPECT_EQ(c.state.interval, 400u);
 }
 
-TEST(NativePolicy, OneBadStepIsAnAccident) {
-  scenario c;
-  c.steps(50, good);
-  EXPECT_EQ(c.step(bad).change, scale_change::kept);
-  EXPECT_EQ(c.state.exponent, 16);
-  c.steps(5, good);  // forgiven
-  EXPECT_EQ(c.step(bad).change, scale_change::kept);
-  // 50 - 30 + 5 - 25: growth is as far as at the start.
-  EXPECT_EQ(c.state.good, 0u);
-}
-
-TEST(NativePolicy, BadStepsThatAreNotForgivenAddUp) {
-  scenario c;
-  c.step(bad);
-  c.steps(4, good);
-  EXPECT_EQ(c.step(bad).change, scale_change::backed_off);
-  EXPECT_EQ(c.step(bad).change, scale_change::backed_off);
-  EXPECT_EQ(c.state.exponent, 14);
-}
-
-TEST(NativePolicy, AProvenLevelIsComeBackToQuickly) {
-  scenario c;
-  c.steps(20, good);
-  c.steps(5, bad);
-  EXPECT_EQ(c.state.exponent, 12);
-  EXPECT_EQ(c.state.reference, 16);
-  c.steps(40, good);
-  EXPECT_EQ(c.state.exponent, 16);
-  c.steps(20, good);
-  EXPECT_EQ(c.state.exponent, 16);
-}
-
-TEST(NativePolicy, AnUnprovenLevelIsNot) {
-  scenario c;
-  c.steps(19, good);
-  c.steps(3, bad);
-  EXPECT_EQ(c.state.exponent, 14);
-  EXPECT_EQ(c.state.reference, 15);
-}
-
-TEST(NativePolicy, AFallOnTheWayBackHalvesTheWay) {
-  scenario c;
-  c.steps(20, good);
-  c.steps(9, bad);  // 16 -> 8
-  c.steps(15, good);
-  ASSERT_EQ(c.state.exponent, 9);
-  c.steps(2, bad);
-  EXPECT_EQ(c.state.exponent, 8);
-  EXPECT_EQ(c.state.reference, 12);
-}
-
-TEST(NativePolicy, BoundsHold) {
-  scenario c;
-  c.settings.min_exponent = 15;
-  c.settings.max_exponent = 17;
-  c.steps(2, bad);
-  EXPECT_EQ(c.step(bad).change, scale_change::at_minimum);
-  EXPECT_EQ(c.state.exponent, 15);
-  c.steps(1000, good);
-  EXPECT_EQ(c.state.exponent, 17);
-  c.settings.on_minimum = at_minimum::stop;
-  c.steps(3, bad);
-  EXPECT_FALSE(c.step({.nonfinite = true, .loss_nonfinite = true}).stop);
-  EXPECT_TRUE(c.step(bad).stop);
+TEST(NativePolicy, Scenarios) {
+  // grows after the interval
+  run("99 good exponent=16 1 good grown exponent=17");
+  // takes a growth back that fails at once, and does not try it again soon; after one that survives the
+  // interval is the usual one
+  run("100 good 1 bad skipped backed_off exponent=16 probe_age=-1 refuted=1 "
+      "199 good exponent=16 1 good exponent=17 4 good interval=100 probe_age=-1 refuted=0");
+  // a growth that is taken back clears earlier strikes
+  run("forgive_after:1000 1 bad 100 good exponent=17 1 bad exponent=16 1 bad kept 1 bad "
+      "backed_off");
+  // the interval stops doubling
+  run("100 good grown 1 bad 200 good grown 1 bad 400 good grown 1 bad 400 good grown 1 bad "
+      "interval=400");
+  // one bad step is an accident; growth is as far as at the start: 50 - 30 + 5 - 25
+  run("50 good 1 bad kept exponent=16 5 good 1 bad kept good=0");
+  // bad steps that are not forgiven add up
+  run("1 bad 4 good 1 bad backed_off 1 bad backed_off exponent=14");
+  // comes back quickly to a proven level, not to an unproven one
+  run("20 good 5 bad exponent=12 reference=16 40 good exponent=16 20 good exponent=16");
+  run("19 good 3 bad exponent=14 reference=15");
+  // a fall on the way back halves the way
+  run("20 good 9 bad 15 good exponent=9 2 bad exponent=8 reference=12");
+  // bounds hold; at the minimum a run may stop, but not by the loss's fault
+  run("min_exponent:15 max_exponent:17 2 bad 1 bad at_minimum exponent=15 1000 good exponent=17 "
+      "on_minimum:stop 3 bad 1 loss goes_on 1 bad stop");
+  // long runs of skipped steps stop
+  run("max_skipped_run:3 2 bad 1 good 2 loss 1 bad stop");
+  // holds growth back: fp16 overflows at 2^16, with one bit to spare gradients may reach binade 14;
+  // larger ones are forgotten after two windows
+  run("headroom_window:10 100 2^14 exponent=16 30 2^13 exponent=17");
+  run("growth_interval:5 headroom_window:10 1 2^14 19 2^10 exponent=16 1 2^10 grown");
 }
 
 TEST(NativePolicy, ANonFiniteLossIsNotTheScalesFault) {
   scenario c;
   const native_state before = c.state;
   for (int i = 1; i <= 50; ++i) {
-    const step_decision d = c.step({.nonfinite = true, .loss_nonfinite = true});
+    const step_decision d = c.step(bad_loss);
     EXPECT_FALSE(d.apply);
     EXPECT_EQ(d.cause, step_cause::loss);
   }
@@ -158,7 +124,7 @@ TEST(NativePolicy, ANonFiniteLossIsNotTheScalesFault) {
   // Gradients that are finite all the same are applied: the loss only explains.
   EXPECT_TRUE(c.step({.loss_nonfinite = true}).apply);
   c.settings.on_loss = loss_fault::back_off;
-  c.steps(2, {.nonfinite = true, .loss_nonfinite = true});
+  c.steps(2, bad_loss);
   EXPECT_EQ(c.state.exponent, 15);
 }
 
@@ -178,23 +144,7 @@ TEST(NativePolicy, UnscalingThatOverflowsIsNotEither) {
   EXPECT_TRUE(c.step({.amax = numerics::power_of_two(113)}).apply);
 }
 
-TEST(NativePolicy, LongRunsOfSkippedStepsStop) {
-  scenario c;
-  c.settings.max_skipped_run = 3;
-  c.steps(2, bad);
-  c.step(good);
-  c.steps(2, {.nonfinite = true, .loss_nonfinite = true});
-  EXPECT_TRUE(c.step(bad).stop);
-}
-
-TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
-  scenario c;
-  c.settings.headroom_window = 10;
-  // fp16 overflows at 2^16: with one bit to spare the scaled gradients may reach binade 14.
-  c.steps(100, {.amax = numerics::power_of_two(14)});
-  EXPECT_EQ(c.state.exponent, 16);
-  c.steps(30, {.amax = numerics::power_of_two(13)});
-  EXPECT_EQ(c.state.exponent, 17);  // the higher ones are forgotten, the interval is over
+TEST(NativePolicy, HeadroomHastensGrowth) {
   scenario far;
   far.settings.headroom_window = 10;
   for (int i = 0; i < 60; ++i) {  // unscaled 2^-20
@@ -221,16 +171,6 @@ TEST(NativePolicy, HeadroomIsNotBelievedWhereGrowthFailedAllTheSame) {
   }
   EXPECT_EQ(c.state.exponent, 18);
   EXPECT_LE(skipped, 6);  // intervals of 10, 200, then 400
-}
-
-TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
-  scenario c;
-  c.settings.growth_interval = 5;
-  c.settings.headroom_window = 10;
-  c.step({.amax = numerics::power_of_two(14)});
-  c.steps(19, {.amax = numerics::power_of_two(10)});
-  EXPECT_EQ(c.state.exponent, 16);
-  EXPECT_EQ(c.step({.amax = numerics::power_of_two(10)}).change, scale_change::grown);
 }
 
 TEST(NativePolicy, CausesAreTold) {
