@@ -128,7 +128,7 @@ TESTS = [
     Test("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
     Test("sum_tree", ["tests/unit/sum_tree_test.cpp"]),
-    Test("shard_tree", ["backends/ranks/shard_layout.cpp"], ["tests/property/shard_tree_property.cpp"]),
+    Test("shard_tree", ["tests/property/shard_tree_property.cpp", "backends/ranks/shard_layout.cpp"]),
 ]
 LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
              "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",

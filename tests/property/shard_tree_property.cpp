@@ -216,6 +216,9 @@ TEST(ShardTreeProperty, SendsAtMostTwoPartialSumsForEachLevelOfASharedSlot) {
           RC_ASSERT(chunks == std::uint64_t{1} << level ||
                     (chunks < std::uint64_t{1} << level && chunk + chunks == end &&
                      what == numerics::part_end::of_tensor));
+          const std::uint64_t above = std::uint64_t{2} << level;  // the next larger partial sum
+          RC_ASSERT(level == numerics::slot_level || chunk % above != 0 ||
+                    (what == numerics::part_end::before_others && chunk + above > end));
           next += chunks;
           ++partial_sums;
           whole_slots += level == numerics::slot_level ? 1 : 0;
