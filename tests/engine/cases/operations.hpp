@@ -34,9 +34,6 @@ enum class matrix_sizes : std::uint8_t { any, small };
 /// quantize(): any tiles, scale rules, policies, rounding, inverse_scales and subset of outputs.
 array_operation quantize_operation(matrix_sizes sizes = matrix_sizes::any);
 
-/// The same of codes and scales alone.
-array_operation quantize_codes_operation();
-
 /// All presets but those whose scales come from earlier steps.
 std::vector<const recipe_preset*> presets_of_current_scales();
 /// quantize() by one of them.

@@ -196,10 +196,31 @@ buffers memory_of_step(const optimizer_case& c) {
   return all;
 }
 
+optimizer_tensor tensor_at(const optimizer_plan& plan, const call_site& site, std::size_t tensor) {
+  const std::size_t base = tensor * optimizer_buffers::of_tensor;
+  const auto array = [&](stored_format f, std::size_t which) {
+    return stored_at(f, site, base + which);
+  };
+  using namespace optimizer_buffers;
+  const bool scaled = plan.gradient_scale && plan.count > 0;
+  return {.weights = array(plan.weights, weights),
+          .gradient = {site.views[base + gradient].data, plan.gradient,
+                       scaled ? site.pointer<float>(base + gradient + 1) : nullptr},
+          .master = array(plan.master, master),
+          .low = plan.low == low_part::none ? nullptr : site.views[base + low].data,
+          .low_kind = plan.low,
+          .states = {array(plan.states[0], states), array(plan.states[1], states + 2)},
+          .count = plan.count,
+          .first_index = plan.first_index,
+          .stream = plan.stream,
+          .group = plan.group,
+          .block = plan.block};
+}
+
 returned_values step_on(const optimizer_case& c, const call_site& site) {
   std::vector<optimizer_tensor> tensors;
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    tensors.push_back(part_of(c.tensors[i], site, i, 0, c.tensors[i].count));
+    tensors.push_back(tensor_at(c.tensors[i], site, i));
   }
   site.target.enqueue([&, list = optimizer_list(std::move(tensors), site.target.space())] {
     optimizer_step(list, c.groups, input_of(c, site), site.target.where(c.threads));
@@ -277,36 +298,6 @@ stored_array stored_at(stored_format format, const call_site& site, std::size_t 
   if (format == none) return {};
   return {site.views[buffer].data, format,
           has_block_scales(format) ? site.pointer<float>(buffer + 1) : nullptr};
-}
-
-optimizer_tensor part_of(const optimizer_plan& plan, const call_site& site, std::size_t tensor,
-                         std::int64_t first, std::int64_t count) {
-  const std::size_t base = tensor * optimizer_buffers::of_tensor;
-  const auto codes = [&](std::size_t which) {
-    const matrix_view& v = site.views[base + which];
-    return static_cast<std::byte*>(v.data) + first * storage_bytes(v.format);
-  };
-  const auto array = [&](stored_format f, std::size_t which) {
-    stored_array a = stored_at(f, site, base + which);
-    if (a.format != none) a.codes = codes(which);
-    if (a.scales != nullptr) a.scales += first / plan.block;
-    return a;
-  };
-  using namespace optimizer_buffers;
-  return {
-      .weights = array(plan.weights, weights),
-      .gradient = {codes(gradient), plan.gradient,
-                   plan.gradient_scale && plan.count > 0 ? site.pointer<float>(base + gradient + 1)
-                                                         : nullptr},
-      .master = array(plan.master, master),
-      .low = plan.low == low_part::none ? nullptr : codes(low),
-      .low_kind = plan.low,
-      .states = {array(plan.states[0], states), array(plan.states[1], states + 2)},
-      .count = count,
-      .first_index = plan.first_index + static_cast<std::uint64_t>(first),
-      .stream = plan.stream,
-      .group = plan.group,
-      .block = plan.block};
 }
 
 step_input input_of(const optimizer_case& c, const call_site& site) {

@@ -55,9 +55,6 @@ inline constexpr std::size_t weights = 0, gradient = 2, master = 4, low = 6, sta
 format_id format_of_codes(stored_format f);
 /// The array at two buffers.
 stored_array stored_at(stored_format format, const call_site& site, std::size_t buffer);
-/// Elements [first, first + count) of a tensor.
-optimizer_tensor part_of(const optimizer_plan& plan, const call_site& site, std::size_t tensor,
-                         std::int64_t first, std::int64_t count);
 step_input input_of(const optimizer_case& c, const call_site& site);
 
 /// Settings of any rule and profile.

@@ -523,19 +523,6 @@ array_operation quantize_operation(matrix_sizes sizes) {
   return make_operation("quantize", quantizations(sizes));
 }
 
-array_operation quantize_codes_operation() {
-  operation_of<quantize_case> parts = quantizations();
-  parts.draw = [](const word_source& next) {
-    quantize_case c = draw_quantization(matrix_sizes::any, next);
-    c.wanted = {};
-    c.inverse_scales = false;
-    c.tensor_scale = has_two_levels(c.options.scale);
-    c.skip.reset();
-    return c;
-  };
-  return make_operation("quantize", parts);
-}
-
 std::vector<const recipe_preset*> presets_of_current_scales() {
   std::vector<const recipe_preset*> all;
   for (const recipe_preset& preset : recipe_presets) {

@@ -1,7 +1,5 @@
-// Conversions of arrays against the oracle, and in blocks.
+// Conversions of arrays against the oracle.
 #include "engine/cases/convert.hpp"
-
-#include <utility>
 
 #include "engine/cases/operations.hpp"
 #include "engine/suites/rapidcheck.hpp"
@@ -32,32 +30,6 @@ returned_values by_oracle(const array_case& c, const call_site& site) {
 
 TEST(ConvertOracle, EveryElement) {
   expect_on_hosts(convert_operation({}), "the oracle", by_oracle, 1200);
-}
-
-/// Up to four blocks, cut where the content says.
-returned_values in_blocks(const array_case& c, const call_site& site) {
-  const matrix_view &in = site.views[0], out = conversion_result(c, site);
-  const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(in.cols));
-  const auto halves = [](std::int64_t size, std::uint64_t where) {
-    const auto cut = static_cast<std::int64_t>(where % static_cast<std::uint64_t>(size + 1));
-    return std::array{std::pair{std::int64_t{0}, cut}, std::pair{cut, size - cut}};
-  };
-  for (const auto& [row, rows] : halves(in.rows, c.content)) {
-    for (const auto& [col, cols] : halves(in.cols, c.content >> 20)) {
-      convert_options options = options_of(c);
-      options.random.offset +=
-          static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
-      options.random.pitch = pitch;
-      convert(block_of(in, row, rows, col, cols), block_of(out, row, rows, col, cols), options,
-              {supported_backends()[c.content % supported_backends().size()], c.threads});
-    }
-  }
-  return {};
-}
-
-TEST(ConvertOracle, ABlockAloneIsASliceOfTheWhole) {
-  function_target<array_case> blocks("blocks", in_blocks);
-  expect_as_reference(convert_operation({}), blocks, 2000);
 }
 
 }  // namespace

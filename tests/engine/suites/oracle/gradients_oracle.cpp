@@ -84,21 +84,5 @@ TEST(GradientsOracle, EveryRankHasTheBitsOfTheTranscription) {
   expect_same(gradient_reduction_operation(), *host_target("reference"), oracle, 2500);
 }
 
-/// Messages cut elsewhere.
-returned_values in_other_messages(const reduction_case& c, const call_site& site) {
-  site.target.simulate_ranks(c.ranks, [&](communicator& ranks) {
-    gradient_reduction how = c.how;
-    how.elements_at_once = std::int64_t{1} << 40;
-    const auto mine = static_cast<std::size_t>(ranks.rank()) * c.tensors.size();
-    reduce_gradients(ranks, std::span(site.views).subspan(mine, c.tensors.size()), how);
-  });
-  return {};
-}
-
-TEST(GradientsOracle, MessagesMayBeCutAnywhere) {
-  function_target<reduction_case> whole("whole lists", in_other_messages);
-  expect_as_reference(gradient_reduction_operation(), whole, 300);
-}
-
 }  // namespace
 }  // namespace samebits::support

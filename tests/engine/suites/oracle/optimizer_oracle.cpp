@@ -1,5 +1,4 @@
-// Optimizer steps, stores and loads against the oracle: every rule, profile and format; and in
-// shards.
+// Optimizer steps, stores and loads against the oracle: every rule, profile and format.
 #include <algorithm>
 #include <bit>
 
@@ -200,31 +199,6 @@ returned_values step_by_oracle(const optimizer_case& c, const call_site& site) {
 
 TEST(OptimizerOracle, Steps) {
   expect_on_hosts(optimizer_operation(), "the oracle", step_by_oracle, 250);
-}
-
-/// Shards of whole blocks. Rule lamb uses norms of whole parameters.
-returned_values in_shards(const optimizer_case& c, const call_site& site) {
-  std::vector<optimizer_tensor> shards;
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const optimizer_plan& t = c.tensors[i];
-    const bool whole = c.groups[t.group].rule == update_rule::lamb || t.count == 0;
-    for (std::int64_t first = 0, turn = 0; first < t.count || turn == 0; ++turn) {
-      const auto blocks = 1 + static_cast<std::int64_t>(c.content >> (turn % 60)) % 8;
-      const std::int64_t rest = t.count - first;
-      const std::int64_t count = whole ? rest : std::min(std::abs(blocks) * 256, rest);
-      shards.push_back(part_of(t, site, i, first, count));
-      first += count;
-    }
-  }
-  std::reverse(shards.begin(), shards.end());
-  optimizer_step(optimizer_list(shards), c.groups, input_of(c, site),
-                 {supported_backends().back(), c.threads});
-  return {};
-}
-
-TEST(OptimizerOracle, ShardsHaveTheBitsOfWholeParameters) {
-  function_target<optimizer_case> shards("shards", in_shards);
-  expect_as_reference(optimizer_operation(), shards, 500);
 }
 
 returned_values store_by_oracle(const store_case& c, const call_site& site) {

@@ -161,41 +161,5 @@ TEST(QuantizeOracle, Dequantization) {
   expect_on_hosts(dequantize_operation(), "the oracle", dequantize_by_oracle, 200);
 }
 
-/// Up to four blocks on borders of tiles, cut where the content says; codes and scales alone.
-returned_values in_blocks(const quantize_case& c, const call_site& site) {
-  const matrix_view& in = site.views[quantize_buffers::in];
-  const quantize_outputs out = outputs_of(c, site);
-  const tile_shape& tile = c.options.tile;
-  const auto halves = [](std::int64_t extent, std::int64_t size, std::uint64_t where) {
-    const auto tiles = static_cast<std::uint64_t>(size == 0 ? 0 : extent / size + 1);
-    const auto cut =
-        size == 0 ? 0 : std::min(extent, size * static_cast<std::int64_t>(where % (tiles + 1)));
-    return std::array{std::pair{std::int64_t{0}, cut}, std::pair{cut, extent - cut}};
-  };
-  const std::uint64_t pitch = c.options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols));
-  for (const auto& [row, rows] : halves(in.rows, tile.rows, c.content)) {
-    for (const auto& [col, cols] : halves(in.cols, tile.cols, c.content >> 20)) {
-      const matrix_shape scales = scales_shape(rows, cols, tile);
-      const std::int64_t scale_row = tile.rows == 0 ? 0 : row / tile.rows;
-      const std::int64_t scale_col = tile.cols == 0 ? 0 : col / tile.cols;
-      quantize_options options = options_of(c, site);
-      options.random.offset +=
-          static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
-      options.random.pitch = pitch;
-      quantize(block_of(in, row, rows, col, cols),
-               {.codes = block_of(out.codes, row, rows, col, cols),
-                .scales = block_of(out.scales, scale_row, scales.rows, scale_col, scales.cols),
-                .tensor_scale = out.tensor_scale},
-               options, {supported_backends()[c.content % supported_backends().size()], c.threads});
-    }
-  }
-  return {};
-}
-
-TEST(QuantizeOracle, ABlockOnTileBordersIsASliceOfTheWhole) {
-  function_target<quantize_case> blocks("blocks", in_blocks);
-  expect_as_reference(quantize_codes_operation(), blocks, 700);
-}
-
 }  // namespace
 }  // namespace samebits::support
