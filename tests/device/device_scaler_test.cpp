@@ -63,21 +63,6 @@ TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
   }
 }
 
-TEST_P(DeviceScaler, ResumesWithTheBitsOfNoInterruption) {
-  spread_gradients g = drawn(9);
-  const native_scaling settings = {.growth_interval = 10, .recovery_interval = 5};
-  device_loss_scaler whole(g.shards(0), settings, options());
-  loss_scaler kept(settings);
-  {
-    device_loss_scaler first(g.shards(0), settings, options());
-    for (int i = 0; i < 50; ++i) expect_same_step(g, whole, first, 0x1p17);
-    kept = first.on_host(stream());
-  }
-  EXPECT_EQ(kept.updates(), 50u);
-  device_loss_scaler second(g.shards(0), kept, options());
-  for (int i = 0; i < 50; ++i) expect_same_step(g, whole, second, 0x1p17);
-}
-
 TEST_P(DeviceScaler, ResumesFromItsText) {
   spread_gradients g = drawn(19);
   torch_scaling settings;

@@ -1,6 +1,5 @@
-// reduce_gradients() and the small messages on device memory against the same ranks on the host:
-// every communication dtype, refusals, staged messages. Any lists, strides and cuts:
-// device.property_reducegradients.
+// reduce_gradients() on device memory: refusals; the small messages of the host between such ranks are
+// staged. Any lists, communication dtypes and cuts: device.property_reducegradients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +15,6 @@
 #include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 #include "device/device_ranks.hpp"
-#include "device/device_target.hpp"
-#include "engine/cases/gradients.hpp"
-#include "engine/core/sweeps.hpp"
-#include "engine/suites/rapidcheck.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/samebits.hpp"
 #include "samebits/testkit/ranks.hpp"
@@ -34,27 +29,6 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
 
   device_streams streams_;
 };
-
-TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost) {
-  std::vector<reduction_case> cases;
-  for (const format_id communication :
-       {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    for (const auto& [rule, round] : combinations(
-             one_level_rules(), std::array{rounding::nearest_even, rounding::stochastic})) {
-      if (storage_bytes(communication) != 1 && rule != scale_rule{}) continue;
-      const std::uint64_t seed = cases.size() + 1;
-      reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
-      c.how.communication = communication;
-      c.how.scale = rule;
-      c.how.rounding = round;
-      c.how.elements_at_once = 500;
-      cases.push_back(c);
-    }
-  }
-  device_target target{std::string(GetParam())};
-  expect_as_reference(listed_operation("reduce_gradients", gradient_reductions(), cases), target,
-                      0);
-}
 
 TEST_P(ReductionOnDevice, RefusalsReachEveryRank) {
   std::vector<std::uint16_t> codes(100);

@@ -1,9 +1,7 @@
-// Operations over tensor lists on each CUDA backend where random cases do not reach: long lists,
-// all codes, one bad element among many, the launches of a cast. device.list_large has the largest
-// tensors.
+// Operations over tensor lists on each CUDA backend where random cases do not reach: long lists, all
+// codes, the launches of a cast. device.list_large has the largest tensors.
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,28 +23,6 @@ TEST_P(ListDevice, OfManyAndOfLargeTensors) {
 
 TEST_P(ListDevice, CastsEveryCodeByEveryRule) {
   expect_host_bits(casts_of_every_code(by_effort<std::size_t>(1, 61)));
-}
-
-/// One NaN or Inf anywhere in a chunk is found and counted.
-TEST_P(ListDevice, FindsOneBadElement) {
-  constexpr std::int64_t size = 5000;
-  std::mt19937_64 random(3);
-  std::vector<problem> problems;
-  for (const auto& [format, bad] :
-       {std::pair{format_id::fp32, std::array{0x7F800000u, 0xFF800001u, 0x7FFFFFFFu}},
-        {format_id::fp16, {0x7C00u, 0xFC01u, 0x7FFFu}},
-        {format_id::bf16, {0x7F80u, 0xFF81u, 0x7FFFu}}}) {
-    list_case c{.which = list_call::inspect};
-    c.tensors.assign(4, {1, size, {format}, {dense_layout(1, size)}});
-    const auto what =
-        listed_operation("inspect", list_calls_of(c.which), std::vector{c}).draw(0, {});
-    for (int turn = 0; turn < by_effort(200, 10); ++turn) {
-      const auto at = static_cast<std::int64_t>(random() % size);
-      problems.push_back({what, {{random() % 4, at, 1, bad[random() % 3]}}});
-    }
-  }
-  device_target target{std::string(GetParam())};
-  EXPECT_EQ(compare(problems, target, *host_target("reference")).text, "");
 }
 
 /// A list on the device, of memory that no call reads.

@@ -14,6 +14,7 @@
 
 #include "backends/cuda/matmul/cublaslt.hpp"
 #include "backends/cuda/matmul/plan.hpp"
+#include "device/captured_graph.hpp"
 #include "device/cublaslt_product.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
@@ -65,36 +66,30 @@ counted compare(const product& p, const accumulator& rule) {
   return {some.count(), some.compared(some.gathered(p.result()), wanted).all};
 }
 
-/// Work on a stream in a CUDA graph, so that its time is the device's alone.
+/// Work in a CUDA graph, so that its time is the device's alone.
 class timed {
  public:
   template <class Enqueue>
   explicit timed(const Enqueue& enqueue) {
-    support::check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    enqueue(stream_);
-    cudaGraph_t graph = nullptr;
-    support::check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin");
-    for (int i = 0; i < calls; ++i) enqueue(stream_);
-    support::check_cuda(cudaStreamEndCapture(stream_, &graph), "end");
-    support::check_cuda(cudaGraphInstantiate(&replay_, graph, 0), "cudaGraphInstantiate");
-    cudaGraphDestroy(graph);
+    enqueue(stream_.get());
+    graph_.emplace(stream_.get(), [&] {
+      for (int i = 0; i < calls; ++i) enqueue(stream_.get());
+    });
     for (cudaEvent_t& event : events_) support::check_cuda(cudaEventCreate(&event), "event");
     round();
     best_ = 0;
   }
   ~timed() {
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
-    cudaGraphExecDestroy(replay_);
-    cudaStreamDestroy(stream_);
   }
   timed(const timed&) = delete;
   timed& operator=(const timed&) = delete;
 
   void round() {
     float milliseconds = 0;
-    cudaEventRecord(events_[0], stream_);
-    cudaGraphLaunch(replay_, stream_);
-    cudaEventRecord(events_[1], stream_);
+    cudaEventRecord(events_[0], stream_.get());
+    graph_->launch();
+    cudaEventRecord(events_[1], stream_.get());
     support::check_cuda(cudaEventSynchronize(events_[1]), "cudaEventSynchronize");
     cudaEventElapsedTime(&milliseconds, events_[0], events_[1]);
     const double now = 1e3 * milliseconds / calls;
@@ -105,8 +100,8 @@ class timed {
 
  private:
   static constexpr int calls = 20;
-  cudaStream_t stream_ = nullptr;
-  cudaGraphExec_t replay_ = nullptr;
+  support::own_stream stream_;
+  std::optional<support::captured_graph> graph_;
   cudaEvent_t events_[2] = {};
   double best_ = 0;
 };
@@ -211,27 +206,18 @@ TEST_F(PlannedProduct, OfAnotherRuleIsRefused) {
 }
 
 TEST_F(PlannedProduct, IsCapturedOnceItIsChecked) {
-  cudaStream_t stream = nullptr;
-  support::check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-  const matmul_plan plan(p_.a_view(), p_.b_view(), p_.d_view(), {}, on_stream(stream));
-  cudaGraph_t graph = nullptr;
-  support::check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-  EXPECT_THROW(matmul_plan(p_.a_view(), p_.b_view(), p_.d_view(), {}, on_stream(stream)),
-               invalid_argument);
-  plan.run(p_.a_view(), p_.b_view(), p_.d_view(), {}, on_stream(stream));
-  support::check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-  cudaGraphExec_t replay = nullptr;
-  support::check_cuda(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+  const support::own_stream stream;
+  const executor where = on_stream(stream.get());
+  const matmul_plan plan(p_.a_view(), p_.b_view(), p_.d_view(), {}, where);
+  const support::captured_graph graph(stream.get(), [&] {
+    EXPECT_THROW(matmul_plan(p_.a_view(), p_.b_view(), p_.d_view(), {}, where), invalid_argument);
+    plan.run(p_.a_view(), p_.b_view(), p_.d_view(), {}, where);
+  });
   for (int i = 0; i < 2; ++i) {
     p_.spoil();
-    support::check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    support::check_cuda(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
-    support::check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    graph.replay();
     EXPECT_EQ(compare(p_, plan.rule()).differing, 0u);
   }
-  cudaGraphExecDestroy(replay);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
 }
 
 TEST_F(PlannedProduct, OfConcatenatedWeightsIsThatOfEach) {

@@ -65,7 +65,8 @@ returned_values shards_on_device(const scaler_scenario& c, const call_site& site
   if (!c.apart) options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
   device_loss_scaler scaler(mine, c.settings, options);
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
-    scaler.observe_losses(losses_of_rank(c, site, ranks.rank()), scenario_losses, ranks.stream());
+    scaler.observe_losses(losses_of_rank(c, site, s, ranks.rank()), scenario_losses,
+                          ranks.stream());
     scaler.step(ranks);
   }
   scaler.apply(mine, ranks.stream());

@@ -1,5 +1,6 @@
-// What ranks and resident scalers do inside kernels: the same bits as on the host. Sums over ranks
-// by the GPU's own steps, messages, decisions, and reports that the host reads meanwhile.
+// Decisions of resident scalers inside kernels: the same bits as on the host, in reports that the host
+// reads meanwhile. Sums over ranks and messages: device.property_reducegradients and
+// device.property_shardedlossscaler.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -9,14 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/training/device_report.cuh"
 #include "backends/loss_scaler/report_ring.hpp"
-#include "device/both_sides.cuh"
-#include "numerics/bits/random.hpp"
-#include "numerics/loss_scale/agreement.hpp"
+#include "device/device_copy.hpp"
 #include "numerics/loss_scale/decide.hpp"
-#include "numerics/sums/rank_sum.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "tests/support/effort.hpp"
 
@@ -25,7 +22,6 @@ namespace {
 
 using support::by_effort;
 using support::check_cuda;
-using support::differing;
 
 /// A random word by counting (splitmix64), the same on both sides.
 SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
@@ -33,66 +29,6 @@ SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
-}
-
-/// One element of a reduction: every rank's contribution and the result, in one word.
-struct element_sum {
-  numerics::communication_settings settings;
-  format_spec own;
-  numerics::tile_scale scale;
-  std::uint32_t factor;
-
-  template <class Arithmetic>
-  SAMEBITS_HD std::uint64_t with(std::uint64_t i) const {
-    const int ranks = 1 + static_cast<int>(i % 9);
-    std::uint64_t digest = 0;
-    const auto sent = [&](int rank) {
-      const std::uint64_t random = word_at(i * 16 + static_cast<std::uint64_t>(rank));
-      // A quarter any pattern, the rest of a few binades around 1.
-      std::uint32_t x = static_cast<std::uint32_t>(random);
-      if ((random >> 32) % 4 != 0) {
-        x = (x & 0x807FFFFFu) | (117 + static_cast<std::uint32_t>(random >> 34) % 20) << 23;
-      }
-      const auto own_code =
-          static_cast<std::uint32_t>(numerics::encode<std::uint32_t>(own, cast_rule{}, x, 0).code);
-      const std::uint32_t dither =
-          settings.rounding == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
-      const std::uint32_t code = numerics::contribution<Arithmetic>(
-          settings, scale, numerics::decode<std::uint32_t>(own, own_code), dither);
-      digest = digest * 31 + code;
-      return code;
-    };
-    const std::uint32_t total = numerics::sum_in_rank_order<Arithmetic>(settings, ranks, sent);
-    return digest << 32 ^ numerics::reduced<Arithmetic>(settings, scale, own, total, factor);
-  }
-  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const { return with<numerics::by_definition>(i); }
-  __device__ std::uint64_t on_gpu(std::uint64_t i) const { return with<cuda::hardware>(i); }
-};
-
-TEST(RanksOnDevice, SumsAreThoseOfTheDefinition) {
-  const std::uint64_t count = by_effort(1 << 17, 1 << 10);
-  std::uint64_t results = 0;
-  std::uint64_t differ = 0;
-  for (const format_id communication :
-       {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    for (const format_id own : {format_id::fp32, format_id::fp16, format_id::bf16}) {
-      for (int rule = 0;
-           rule < (spec_of(communication).storage_bits == 8 ? one_level_scale_rules : 1); ++rule) {
-        for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
-          const numerics::communication_settings settings = {spec_of(communication),
-                                                             static_cast<scale_rule>(rule), round};
-          const numerics::tile_scale scale = numerics::has_scale(settings)
-                                                 ? numerics::shared_scale(settings, 0x44ABCDEF)
-                                                 : numerics::no_scale;
-          differ += differing(element_sum{settings, spec_of(own), scale, 0x3E4CCCCDu}, count);
-          results += count;
-        }
-      }
-    }
-  }
-  EXPECT_EQ(differ, 0u);
-  std::printf("sums over 1 to 9 ranks: %llu results, %llu differ\n",
-              static_cast<unsigned long long>(results), static_cast<unsigned long long>(differ));
 }
 
 SAMEBITS_HD rank_observation observation(std::uint64_t i) {
@@ -105,27 +41,6 @@ SAMEBITS_HD rank_observation observation(std::uint64_t i) {
                                         : static_cast<std::uint32_t>(random >> 32) % 0x47000000u;
   if (o.seen.nonfinite) o.first_bad = static_cast<std::int64_t>((random >> 5) % 1000);
   return o;
-}
-
-struct agreement {
-  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
-    const auto m = numerics::message_of(observation(i), static_cast<std::int64_t>(i % 1000),
-                                        static_cast<std::uint32_t>(word_at(~i)));
-    const rank_observation all = numerics::observation_of(m);
-    std::uint64_t digest = m.amax;
-    for (const std::uint64_t word :
-         {std::uint64_t{m.nonfinite}, std::uint64_t{m.loss_nonfinite}, std::uint64_t{m.first_bad},
-          std::uint64_t{m.bad_rank}, std::uint64_t{m.state}, std::uint64_t{m.not_state},
-          std::uint64_t{m.unscaled_nonfinite}, static_cast<std::uint64_t>(all.bad_rank),
-          static_cast<std::uint64_t>(all.first_bad)}) {
-      digest = (digest ^ word) * 0x100000001B3u;
-    }
-    return digest;
-  }
-};
-
-TEST(RanksOnDevice, MessagesAreThoseOfTheHost) {
-  EXPECT_EQ(differing(agreement{}, by_effort(1 << 20, 1 << 14)), 0u);
 }
 
 const std::uint64_t decided_steps = by_effort(20'000, 500);

@@ -1,11 +1,9 @@
-// The loss scaler of a GPU over ranks, with whole tensors and with shards: what one rank's elements
-// and losses decide for all, graphs, resumption on other ranks, ranks that differ, refusals. Every
-// report and factor: device.property_shardedlossscaler and device.property_largeshards.
+// The loss scaler of a GPU over ranks, with whole tensors and with shards: graphs, resumption on other
+// ranks, ranks that differ, refusals. Every report and factor, and what one rank's elements and losses
+// decide for all: device.property_shardedlossscaler and device.property_largeshards.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,66 +45,6 @@ class ScalerShards : public ScalerTest {
     simulate_device_ranks(streams_, count, body);
   }
 };
-
-TEST_P(ScalerShards, ClipsOtherNormsThanRanksAlone) {  // or the properties would prove little
-  const scenario_tensors tensors = drawn(3, 12);
-  int differ = 0;
-  on_ranks(3, [&](communicator& ranks) {
-    spread_gradients g(tensors, 1);
-    const tensor_list mine = g.shards(ranks.rank());
-    device_loss_scaler sharded(mine, native_scaling{}, options(0x1p-12, g.layout(ranks)));
-    device_loss_scaler alone(mine, native_scaling{}, options(0x1p-12));
-    const step_report all = stepped(sharded, ranks);
-    alone.step(ranks.stream());
-    check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "step");
-    ASSERT_TRUE(all.applied);
-    if (ranks.rank() == 0) differ = all.grad_mul != polled(alone).grad_mul ? 1 : 0;
-  });
-  EXPECT_EQ(differ, 1);
-}
-
-TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
-  const scenario_tensors tensors = drawn(3, 15);
-  for (const std::uint16_t bad : std::array<std::uint16_t, 3>{0x7C00, 0xFC00, 0x7FFF}) {
-    for (int where = 0; where < 3; ++where) {
-      const std::int64_t element = tensors[2].begin(where);
-      if (element == tensors[2].end(where)) continue;
-      on_ranks(3, [&](communicator& ranks) {
-        spread_gradients g(tensors, 2);
-        g.put(2, element, bad);
-        device_loss_scaler scaler(g.shards(ranks.rank()), native_scaling{},
-                                  options(1.0, g.layout(ranks)));
-        const step_report r = stepped(scaler, ranks);
-        EXPECT_FALSE(r.applied);
-        EXPECT_EQ(r.grad_mul, 0.0f);
-        EXPECT_EQ(r.first_bad, 2);
-        EXPECT_EQ(r.bad_rank, where);
-        EXPECT_EQ(r.cause, bad == 0x7FFF ? step_cause::nan : step_cause::overflow);
-        EXPECT_FALSE(std::isfinite(r.norm));
-        g.put(2, element, 0x3C00);  // which is forgotten in the next step
-        EXPECT_TRUE(stepped(scaler, ranks).applied);
-      });
-    }
-  }
-}
-
-TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
-  const scenario_tensors tensors = drawn(3, 20);
-  const float values_of_loss[] = {1.0f, std::numeric_limits<float>::quiet_NaN()};
-  const device_bytes loss(values_of_loss, sizeof values_of_loss);
-  on_ranks(3, [&](communicator& ranks) {
-    spread_gradients g(tensors, 7);
-    g.put(2, 0, 0x7C00);
-    device_loss_scaler scaler(g.shards(ranks.rank()), native_scaling{},
-                              options(1.0, g.layout(ranks)));
-    if (ranks.rank() == 1) scaler.observe_losses(loss.as<const float>(), 2, ranks.stream());
-    const step_report first = stepped(scaler, ranks);
-    EXPECT_EQ(first.cause, step_cause::loss);
-    EXPECT_EQ(first.bad_rank, 1);
-    EXPECT_EQ(first.first_bad, 2);
-    EXPECT_EQ(stepped(scaler, ranks).cause, step_cause::overflow);  // the loss is forgotten
-  });
-}
 
 /// Scalers of all ranks in one thread, on gradients of each rank's own; of shards all the same.
 struct fleet {

@@ -144,7 +144,8 @@ buffers memory_of_shards(const scaler_scenario& c) {
                                       seed % 5 == 0 ? c.steps[0] : list_content::ordinary, seed)});
     }
   }
-  all.push_back({"losses", buffer_use::given, random_losses(c, c.ranks, 128)});
+  const auto steps = static_cast<std::int64_t>(c.steps.size());
+  all.push_back({"losses", buffer_use::given, random_losses(c, steps * c.ranks, 128)});
   return all;
 }
 
@@ -227,7 +228,7 @@ returned_values shards_on_host(const scaler_scenario& c, const call_site& site,
         for (std::size_t s = 0; s < c.steps.size(); ++s) {
           const inspect_report seen = inspect(mine, {}, site.target.where(c.threads));
           rank_observation own = {.seen = seen.observation(), .first_bad = seen.first_bad};
-          own.seen.loss_nonfinite = has_nonfinite(losses_of_rank(c, site, ranks.rank()));
+          own.seen.loss_nonfinite = has_nonfinite(losses_of_rank(c, site, s, ranks.rank()));
           const rank_observation observed = agree(ranks, own);
           const double squares = c.apart ? seen.total.squares : sum_shards(ranks, parts).total;
           last = decide(settings, scaler, observed, {squares, c.max_norm});

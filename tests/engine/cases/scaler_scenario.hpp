@@ -69,12 +69,15 @@ inline const float* losses_of(const scaler_scenario& c, const call_site& site, s
 /// Sets the gradients to those of a step.
 void draw_gradients(const scaler_scenario& c, const call_site& site, std::size_t step);
 
-// Over ranks: the shards of rank 0, then those of rank 1, ..., then the losses [ranks,
-// scenario_losses]; every step has the same.
+// Over ranks: the shards of rank 0, then those of rank 1, ..., which every step has; then the losses
+// [steps * ranks, scenario_losses].
 tensor_list shards_of(const scaler_scenario& c, const call_site& site, int rank);
-inline const float* losses_of_rank(const scaler_scenario& c, const call_site& site, int rank) {
-  return site.pointer<const float>(static_cast<std::size_t>(c.ranks) * c.tensors.size()) +
-         rank * scenario_losses;
+inline const float* losses_of_rank(const scaler_scenario& c, const call_site& site,
+                                   std::size_t step, int rank) {
+  const auto ranks = static_cast<std::size_t>(c.ranks);
+  return site.pointer<const float>(ranks * c.tensors.size()) +
+         (step * ranks + static_cast<std::size_t>(rank)) *
+             static_cast<std::size_t>(scenario_losses);
 }
 std::vector<std::uint64_t> first_elements(const scaler_scenario& c, int rank);
 
