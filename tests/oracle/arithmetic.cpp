@@ -97,11 +97,14 @@ exact_outcome sum(const exact_value& a, const exact_value& b, rounding mode) {
   return {result};
 }
 
+/// The product of any values; invalid only of zero and Inf.
 exact_outcome product(const exact_value& a, const exact_value& b) {
+  if (is_nan(a) || is_nan(b)) return {nan_value()};
   const bool negative = a.negative != b.negative;
   if ((is_infinite(a) && is_zero(b)) || (is_zero(a) && is_infinite(b))) return invalid_operation();
   if (is_infinite(a) || is_infinite(b)) return {infinity(negative)};
   exact_value result = integer_value(a.numerator * b.numerator, negative);
+  result.denominator = a.denominator * b.denominator;
   result.exponent = a.exponent + b.exponent;
   return {result};
 }
@@ -220,6 +223,10 @@ unsigned signaling_flags(std::span<const operand> operands) {
 }
 
 }  // namespace
+
+exact_value exact_product(const exact_value& a, const exact_value& b) {
+  return product(a, b).value;
+}
 
 bool is_signaling(const format& f, std::uint64_t code) {
   if (!f.infinity || decode(f, code).kind != value_kind::nan) return false;

@@ -58,6 +58,9 @@ struct exact_outcome {
 exact_outcome exact_result(operation op, std::span<const operand> operands, rounding mode,
                            const random_bits& bits = {});
 
+/// The product of any two values: NaN of zero and Inf.
+exact_value exact_product(const exact_value& a, const exact_value& b);
+
 /// An exact result among its neighbours in `to`; after that each rule is quick.
 class placed_outcome {
  public:

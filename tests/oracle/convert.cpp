@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "oracle/fraction.hpp"
 #include "oracle/specials.hpp"
 
 namespace samebits::oracle {
@@ -20,19 +21,9 @@ struct position {
   cpp_int whole;
 };
 
-/// The largest k with 2^k <= x, for x > 0.
-int binade_of(const exact_value& x) {
-  const int up = static_cast<int>(msb(x.numerator));
-  const int down = static_cast<int>(msb(x.denominator));
-  // numerator / denominator lies strictly between 2^(up - down - 1) and 2^(up - down + 1).
-  const cpp_int left = down > up ? cpp_int(x.numerator << (down - up)) : x.numerator;
-  const cpp_int right = up > down ? cpp_int(x.denominator << (up - down)) : x.denominator;
-  return up - down - (left < right ? 1 : 0) + x.exponent;
-}
-
 position locate(const format& to, const exact_value& x) {
   position p;
-  p.spacing = std::max(binade_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
+  p.spacing = std::max(exponent_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
   const int shift = x.exponent - p.spacing;
   const cpp_int dividend = shift > 0 ? cpp_int(x.numerator << shift) : x.numerator;
   p.whole = shift < 0 ? cpp_int(x.denominator << -shift) : x.denominator;

@@ -11,9 +11,6 @@
 namespace samebits::oracle {
 namespace {
 
-const format& fp32() { return format_named("fp32"); }
-const format& fp64() { return format_named("fp64"); }
-
 std::uint64_t value32(const format& f, std::uint64_t code) { return convert(f, fp32(), code, {}); }
 
 std::uint64_t rounded(const format& to, std::uint64_t fp32_code) {

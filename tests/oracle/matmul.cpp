@@ -2,7 +2,6 @@
 #include "oracle/matmul.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -10,27 +9,14 @@
 #include "oracle/arithmetic.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
-#include "oracle/fraction.hpp"
 
 namespace samebits::oracle {
 namespace {
 
 constexpr std::size_t block = 128;
 
-const format& fp32() { return format_named("fp32"); }
-
 std::uint32_t to_fp32(const format& f, std::uint64_t code) {
   return static_cast<std::uint32_t>(convert(f, fp32(), code, {}));
-}
-
-std::uint32_t add32(std::uint32_t x, std::uint32_t y) {
-  return static_cast<std::uint32_t>(add(fp32(), x, y));
-}
-
-std::uint32_t fused32(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  const std::array operands = {operand{&fp32(), x}, operand{&fp32(), y}, operand{&fp32(), z}};
-  const exact_outcome exact = exact_result(operation::fma, operands, rounding::nearest_even);
-  return static_cast<std::uint32_t>(placed_outcome(fp32(), exact).by({}).code);
 }
 
 /// The order of a problem's scales, as cuBLASLt applies them where none is named.
@@ -46,7 +32,7 @@ std::uint32_t scaled(std::string_view order, bool with_y, std::uint32_t y, std::
                      std::uint32_t a, std::uint32_t b) {
   const auto join = [&](std::uint32_t x) { return with_y ? add32(y, x) : x; };
   const auto fuse = [&](std::uint32_t x, std::uint32_t factor) {
-    return fused32(x, factor, with_y ? y : 0);
+    return static_cast<std::uint32_t>(fused(fp32(), x, factor, with_y ? y : 0));
   };
   if (order == "product_fused") return fuse(p, multiply32(a, b));
   if (order == "product") return join(multiply32(p, multiply32(a, b)));
@@ -87,23 +73,10 @@ struct exact_total {
   }
 };
 
-exact_value product(const exact_value& x, const exact_value& y) {
-  exact_value p;
-  p.negative = x.negative != y.negative;
-  if (x.kind == value_kind::nan || y.kind == value_kind::nan) {
-    p.kind = value_kind::nan;
-  } else if (x.kind == value_kind::infinite || y.kind == value_kind::infinite) {
-    p.kind = is_zero(x) || is_zero(y) ? value_kind::nan : value_kind::infinite;
-  } else {
-    p = exact_from(rational_of(x) * rational_of(y), p.negative);
-  }
-  return p;
-}
-
 exact_value exact_part(const dot_problem& d, std::size_t from, std::size_t to) {
   exact_total total;
   for (std::size_t k = from; k < to; ++k) {
-    total.add(product(decode(*d.a_format, d.a[k]), decode(*d.b_format, d.b[k])));
+    total.add(exact_product(decode(*d.a_format, d.a[k]), decode(*d.b_format, d.b[k])));
   }
   return total.value();
 }
@@ -114,8 +87,8 @@ std::uint64_t exact_element(const dot_problem& d) {
   const std::size_t step = d.scaled_per_block ? d.scale_block : std::max<std::size_t>(depth, 1);
   for (std::size_t k = 0; k < depth; k += step) {
     const exact_value scales =
-        product(decode(fp32(), d.a_scales[k]), decode(fp32(), d.b_scales[k]));
-    total.add(product(exact_part(d, k, std::min(depth, k + step)), scales));
+        exact_product(decode(fp32(), d.a_scales[k]), decode(fp32(), d.b_scales[k]));
+    total.add(exact_product(exact_part(d, k, std::min(depth, k + step)), scales));
   }
   if (d.has_c) total.add(decode(*d.c_format, d.c));
   return round_exact(*d.d_format, total.value(), {});
@@ -159,7 +132,8 @@ std::uint32_t ieee_sum(const dot_problem& d, std::uint32_t start) {
   }
   std::uint32_t sum = start;
   for (std::size_t k = 0; k < a.size(); ++k) {
-    sum = d.order == "ascending" ? add32(sum, multiply32(a[k], b[k])) : fused32(a[k], b[k], sum);
+    sum = d.order == "ascending" ? add32(sum, multiply32(a[k], b[k]))
+                                 : static_cast<std::uint32_t>(fused(fp32(), a[k], b[k], sum));
   }
   return sum;
 }

@@ -2,9 +2,7 @@
 #include "oracle/optimizer.hpp"
 
 #include <algorithm>
-#include <array>
 
-#include "oracle/arithmetic.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
 #include "oracle/exact.hpp"
@@ -14,8 +12,6 @@
 namespace samebits::oracle {
 namespace {
 
-const format& fp32() { return format_named("fp32"); }
-const format& fp64() { return format_named("fp64"); }
 const format& bf16() { return format_named("bf16"); }
 
 constexpr std::uint64_t one64 = 0x3FF0000000000000u;
@@ -30,19 +26,9 @@ f32 operator-(f32 a, f32 b) { return number(subtract(fp32(), a.code, b.code)); }
 f32 operator*(f32 a, f32 b) { return number(multiply(fp32(), a.code, b.code)); }
 f32 operator/(f32 a, f32 b) { return number(divide(fp32(), a.code, b.code)); }
 f32 operator-(f32 a) { return {a.code ^ 0x80000000u}; }
-
-f32 fma(f32 a, f32 b, f32 c) {
-  const std::array<operand, 3> x = {{{&fp32(), a.code}, {&fp32(), b.code}, {&fp32(), c.code}}};
-  return number(arithmetic(operation::fma, x, fp32(), {}).code);
-}
-f32 sqrt(f32 a) {
-  const std::array<operand, 1> x = {{{&fp32(), a.code}}};
-  return number(arithmetic(operation::sqrt, x, fp32(), {}).code);
-}
-std::uint64_t sqrt64(std::uint64_t a) {
-  const std::array<operand, 1> x = {{{&fp64(), a}}};
-  return arithmetic(operation::sqrt, x, fp64(), {}).code;
-}
+f32 fma(f32 a, f32 b, f32 c) { return number(fused(fp32(), a.code, b.code, c.code)); }
+f32 sqrt(f32 a) { return number(root(fp32(), a.code)); }
+std::uint64_t sqrt64(std::uint64_t a) { return root(fp64(), a); }
 
 f32 rounded(std::uint64_t fp64_code) { return number(convert(fp64(), fp32(), fp64_code, {})); }
 std::uint64_t widened(f32 a) { return convert(fp32(), fp64(), a.code, {}); }

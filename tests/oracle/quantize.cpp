@@ -16,8 +16,6 @@
 namespace samebits::oracle {
 namespace {
 
-const format& fp32() { return format_named("fp32"); }
-
 void require_one_of(std::string_view argument, const format& f,
                     std::initializer_list<std::string_view> names) {
   if (std::find(names.begin(), names.end(), f.name) == names.end()) {

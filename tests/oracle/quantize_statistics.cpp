@@ -17,15 +17,13 @@ std::uint32_t magnitude32(std::uint32_t code) { return code % 0x80000000u; }
 
 bool is_finite32(std::uint32_t code) { return magnitude32(code) < infinity; }
 
-std::uint64_t widened(std::uint32_t code) {
-  return convert(format_named("fp32"), format_named("fp64"), code, {});
-}
+std::uint64_t widened(std::uint32_t code) { return convert(fp32(), fp64(), code, {}); }
 
-std::uint64_t square(std::uint64_t x) { return multiply(format_named("fp64"), x, x); }
+std::uint64_t square(std::uint64_t x) { return multiply(fp64(), x, x); }
 
 /// |y| > max finite of `to`, for a y that is not NaN.
 bool is_beyond(const format& to, std::uint32_t y) {
-  const exact_value value = decode(format_named("fp32"), y);
+  const exact_value value = decode(fp32(), y);
   if (value.kind == value_kind::infinite) return true;
   const cpp_rational maximum = rational_of(decode(to, to.max_finite));
   return abs(rational_of(value)) > maximum;
@@ -59,7 +57,7 @@ quantize_statistics statistics_of(const format& to,
     const bool both = is_finite32(e.x) && is_finite32(e.dequantized);
     const std::uint64_t x = widened(e.x);
     const std::uint64_t restored = widened(e.dequantized);
-    errors.push_back(both ? square(subtract(format_named("fp64"), x, restored)) : 0);
+    errors.push_back(both ? square(subtract(fp64(), x, restored)) : 0);
     signals.push_back(both ? square(x) : 0);
   }
   s.error_energy = sum_tree(errors);

@@ -18,7 +18,6 @@ using words = std::vector<std::uint32_t>;
 
 constexpr tiling tiles{2, 16, 1, 16};
 constexpr std::uint32_t smallest_scale = 0x00400000;
-const format& fp32 = format_named("fp32");
 
 /// Numbers of both signs up to the binade of an exponent field, and zeros.
 words numbers(std::uint32_t field, std::uint64_t seed) {
@@ -52,11 +51,11 @@ TEST_P(Requantize, LosesNothing) {
       rule.scale.rule == scale_rule::mx_floor || rule.scale.rule == scale_rule::mx_even;
   int checked = 0;
   for (std::uint32_t field = 0; field <= 254; field += field < 6 ? 1 : 4) {
-    const quantized q = quantize(fp32, f, numbers(field, field), tiles, rule);
-    const words once = dequantize(f, fp32, q.codes, q.scales, tiles);
+    const quantized q = quantize(fp32(), f, numbers(field, field), tiles, rule);
+    const words once = dequantize(f, fp32(), q.codes, q.scales, tiles);
     if (has_infinity(once)) continue;
-    const quantized again = quantize(fp32, f, once, tiles, rule);
-    ASSERT_EQ(dequantize(f, fp32, again.codes, again.scales, tiles), once) << field;
+    const quantized again = quantize(fp32(), f, once, tiles, rule);
+    ASSERT_EQ(dequantize(f, fp32(), again.codes, again.scales, tiles), once) << field;
     EXPECT_EQ(again.statistics.error_energy, 0u);
     EXPECT_EQ(again.statistics.saturated + again.statistics.underflowed, 0u);
     for (std::size_t i = 0; same_codes && i < q.scales.size(); ++i) {
@@ -67,7 +66,7 @@ TEST_P(Requantize, LosesNothing) {
     for (const std::uint32_t s : q.scales) {
       given.inverse_scales.push_back(divide32(0x3F800000, s));
     }
-    const quantized kept = quantize(fp32, f, once, tiles, given);
+    const quantized kept = quantize(fp32(), f, once, tiles, given);
     EXPECT_EQ(kept.codes, q.codes) << field;
     EXPECT_EQ(kept.scales, q.scales) << field;
     ++checked;

@@ -1,72 +1,25 @@
-// Tests of the oracle's scale rules, elementary operations and sum, by hand and by hardware.
+// Tests of the oracle's scale rules and sum by hand. exhaustive.scales_of_* compare scales from integers with
+// those from rationals and from the machine's division.
 #include "oracle/scale.hpp"
-#include "oracle/two_levels.hpp"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
-#include "oracle/elementary.hpp"
-#include "oracle/integer_steps.hpp"
 #include "oracle/sum_tree.hpp"
-#include "oracle/test_support.hpp"
 
 namespace samebits::oracle {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 const format& e4m3 = format_named("e4m3");
 const format& e5m2 = format_named("e5m2");
 
 float value(std::uint32_t code) { return std::bit_cast<float>(code); }
 std::uint32_t code(float x) { return std::bit_cast<std::uint32_t>(x); }
 std::uint64_t code64(double x) { return std::bit_cast<std::uint64_t>(x); }
-
-/// Hardware's result with its NaN made canonical.
-std::uint32_t canonical(float x) { return x != x ? 0x7FFFFFFFu : code(x); }
-std::uint64_t canonical(double x) { return x != x ? 0x7FFFFFFFFFFFFFFFu : code64(x); }
-
-TEST(OracleElementary, HardwareBinary32) {
-  std::vector<std::uint64_t> codes = testing::random_codes(3000, 32, 11);
-  for (const std::uint32_t special :
-       {0x00000000u, 0x80000000u, 0x00000001u, 0x807FFFFFu, 0x00800000u, 0x7F7FFFFFu, 0x7F800000u,
-        0xFF800000u, 0x7FC00000u, 0xFF800001u, 0x3F800000u, 0xBF800000u}) {
-    codes.push_back(special);
-  }
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    const auto a = static_cast<std::uint32_t>(codes[i]);
-    for (std::size_t j = i < 3000 ? i % 16 : 3000; j < codes.size(); j += i < 3000 ? 400 : 1) {
-      const auto b = static_cast<std::uint32_t>(codes[j]);
-      ASSERT_EQ(multiply32(a, b), canonical(value(a) * value(b))) << std::hex << a << " " << b;
-      ASSERT_EQ(divide32(a, b), canonical(value(a) / value(b))) << std::hex << a << " " << b;
-    }
-  }
-}
-
-TEST(OracleElementary, HardwareBinary64) {
-  const format& fp64 = format_named("fp64");
-  // Near exponents, so that sums cancel and round; then the extremes.
-  std::vector<std::uint64_t> codes = testing::random_codes(400, 64, 12);
-  for (std::uint64_t& c : codes) c = c % (std::uint64_t{1} << 58) + (std::uint64_t{0x3C} << 56);
-  for (const std::uint64_t c : testing::random_codes(20, 64, 13)) codes.push_back(c);
-  for (const double special : {0.0, -0.0, 0x1p-1074, 0x1.fffffffffffffp1023, infinity, -infinity,
-                               std::numeric_limits<double>::quiet_NaN()}) {
-    codes.insert(codes.end(), 7, code64(special));  // so that each meets each
-  }
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    for (std::size_t j = i % 7; j < codes.size(); j += 7) {
-      const double a = std::bit_cast<double>(codes[i]);
-      const double b = std::bit_cast<double>(codes[j]);
-      ASSERT_EQ(add(fp64, codes[i], codes[j]), canonical(a + b)) << a << " " << b;
-      ASSERT_EQ(subtract(fp64, codes[i], codes[j]), canonical(a - b)) << a << " " << b;
-      ASSERT_EQ(multiply(fp64, codes[i], codes[j]), canonical(a * b)) << a << " " << b;
-    }
-  }
-}
 
 // u = 2^-53. {1,u,u}: (1+u) ties to 1, then 1+u to 1. {u,u,1}: 2u + 1 exactly.
 // {1,u,u,u,u}: level 1: 1, 2u, u; level 2: 1+2u, u; root 1+3u, the tie of 1+2u (odd) and 1+4u.
@@ -223,47 +176,6 @@ TEST(OracleScale, Pow2AtTheEdge) {
   // FLT_MAX / 448 = 1.14 * 2^119.
   EXPECT_EQ(scale_of_amax(scale_rule::pow2, e4m3, 0x7F7FFFFF),
             (tile_scale{(127 + 120) * 0x00800000u, 7 * 0x00800000u}));
-}
-
-TEST(OracleScale, IntegersAgreeWithRationals) {
-  std::vector<std::uint64_t> amaxes = testing::random_codes(4000, 31, 14);
-  for (std::uint32_t field = 0; field < 255; ++field) {
-    // The edges of each binade and of M's multiples.
-    for (const std::uint32_t fraction : {0x0u, 0x1u, 0x5FFFFFu, 0x600000u, 0x600001u, 0x7FFFFFu}) {
-      amaxes.push_back(field * 0x00800000u + fraction);
-    }
-  }
-  for (const std::uint64_t a : amaxes) {
-    const auto amax = static_cast<std::uint32_t>(a);
-    if (amax == 0 || amax >= 0x7F800000u) continue;
-    for (const auto& [rule, name, doc] : table_of<scale_rule>) {
-      if (is_two_level(rule)) continue;  // they take the elements and the tensor
-      for (const format* to : {&e4m3, &e5m2}) {
-        const tile_scale quick = scale_exact(rule, *to, amax);
-        const tile_scale plain = scale_of_amax(rule, *to, amax);
-        ASSERT_EQ(quick, plain) << std::hex << amax << " " << name << " " << quick.s << " "
-                                << plain.s;
-      }
-    }
-  }
-}
-
-TEST(OracleScale, IntegerQuotientIsIeeeDivision) {
-  const std::vector<std::uint64_t> a = testing::random_codes(1u << 20, 31, 15);
-  const std::vector<std::uint64_t> b = testing::random_codes(1u << 20, 31, 16);
-  int compared = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    // Half of the divisors near the dividend, so that quotients are seldom 0 or Inf.
-    const auto x = static_cast<std::uint32_t>(a[i]);
-    const auto y = static_cast<std::uint32_t>(i % 2 == 0 ? b[i] : b[i] % 0x0FFFFFFFu + 1);
-    for (const std::uint32_t dividend : {x, x % 0x01000000u}) {
-      if (dividend == 0 || dividend >= 0x7F800000u || y == 0 || y >= 0x7F800000u) continue;
-      ASSERT_EQ(integer_quotient(dividend, y), code(value(dividend) / value(y)))
-          << std::hex << dividend << " " << y;
-      ++compared;
-    }
-  }
-  EXPECT_GT(compared, 2'000'000);
 }
 
 TEST(OracleScale, RefusesBadArguments) {

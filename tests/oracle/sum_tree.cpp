@@ -10,12 +10,11 @@ namespace samebits::oracle {
 
 std::uint64_t sum_tree(std::vector<std::uint64_t> level) {
   if (level.empty()) return 0;
-  const format& fp64 = format_named("fp64");
   while (level.size() > 1) {
     std::vector<std::uint64_t> next;
     for (std::size_t j = 0; j < level.size(); j += 2) {
       const bool alone = j + 1 == level.size();
-      next.push_back(alone ? level[j] : add(fp64, level[j], level[j + 1]));
+      next.push_back(alone ? level[j] : add(fp64(), level[j], level[j + 1]));
     }
     level = std::move(next);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "oracle/elementary.hpp"
 #include "oracle/exact.hpp"
 
 namespace samebits::oracle {
@@ -129,19 +130,6 @@ std::uint64_t sum_of(const tensor_unit_facts& facts, const format& f, const term
   return rounded(facts, f, sum);
 }
 
-std::uint64_t ieee_sum(const format& f, std::uint64_t x, std::uint64_t y) {
-  terms both;
-  both.add(operand_of(f, static_cast<std::uint32_t>(x), false));
-  both.add(operand_of(f, static_cast<std::uint32_t>(y), false));
-  if (both.nan || both.plus || both.minus) return sum_of({}, f, both);
-  const std::uint64_t minus_zero = std::uint64_t{1} << (f.code_bits - 1);
-  if (x == minus_zero && y == minus_zero) return minus_zero;
-  number sum = 0;
-  for (const term& one : both.all) sum += one.value;
-  const tensor_unit_facts ieee = {.result_bits = f.mantissa_bits, .to_nearest = true};
-  return rounded(ieee, f, sum);
-}
-
 bool is_8_bit(const format& f) { return f.storage_bits == 8; }
 
 /// Generations that differ in their adders.
@@ -215,7 +203,7 @@ std::uint64_t tensor_instruction(const tensor_unit_facts& facts, const format& a
     }
     sum = sum_of(facts, result, t);
   }
-  return facts.through_fp16 ? ieee_sum(result, c, sum) : sum;
+  return facts.through_fp16 ? add(result, c, sum) : sum;
 }
 
 }  // namespace samebits::oracle

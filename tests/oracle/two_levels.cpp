@@ -16,20 +16,10 @@ constexpr std::uint32_t one_and_a_half = 0x3FC00000;
 constexpr std::uint32_t infinity = 0x7F800000;
 constexpr std::uint32_t flt_max = 0x7F7FFFFF;
 
-const format& fp32() { return format_named("fp32"); }
-
 bool is_nan(std::uint32_t code) { return code % 0x80000000u > infinity; }
 
 std::uint32_t at_most_flt_max(std::uint32_t x) {
   return is_nan(x) ? flt_max : std::min(x, flt_max);
-}
-
-std::uint32_t plus(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::uint32_t>(add(fp32(), a, b));
-}
-
-std::uint32_t minus(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::uint32_t>(subtract(fp32(), a, b));
 }
 
 /// The number in `f` nearest to x, saturated, as a binary32 code.
@@ -74,13 +64,13 @@ std::uint32_t error_of(const scale_settings& settings, const format& to, const t
     const std::uint32_t q = nearest_in(to, multiply32(elements[i], scale.factor));
     const std::uint32_t restored = divide32(
         multiply32(multiply32(q, scale.s), settings.tensor_scale), range_of(settings.rule, to));
-    const std::uint32_t e = minus(restored, elements[i]);
+    const std::uint32_t e = subtract32(restored, elements[i]);
     const bool absolute = settings.rule == scale_rule::nvfp4_4over6_mae;
     std::uint32_t& row = rows.at(i / columns);
-    row = plus(row, absolute ? e % 0x80000000u : multiply32(e, e));
+    row = add32(row, absolute ? e % 0x80000000u : multiply32(e, e));
   }
   for (std::size_t count = 8; count >= 1; count /= 2) {
-    for (std::size_t i = 0; i < count; ++i) rows[i] = plus(rows[i], rows[i + count]);
+    for (std::size_t i = 0; i < count; ++i) rows[i] = add32(rows[i], rows[i + count]);
   }
   return rows[0];
 }
