@@ -9,7 +9,6 @@
 #include "oracle/convert.hpp"
 #include "oracle/philox.hpp"
 #include "support/arithmetic_case.hpp"
-#include "support/grid_step.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::mutation {
@@ -110,10 +109,10 @@ class writer {
     r.a = any_code(from, to);
     const random_bits random = draw_random_bits(from, to, r.a, words_);
     const cast_rule rule = any_rule(r, random);
-    r.expected = oracle::convert(oracle_of(from), oracle_of(to), r.a, rule, random);
-    const auto flags = expected_flags_of(oracle_of(to), oracle::decode(oracle_of(from), r.a), rule,
-                                         random, r.expected);
-    r.flags = static_cast<std::uint8_t>((flags.inexact ? 1 : 0) | (flags.overflow ? 2 : 0));
+    const oracle::rounded_code expected =
+        oracle::round_with_flags(oracle_of(to), oracle::decode(oracle_of(from), r.a), rule, random);
+    r.expected = expected.code;
+    r.flags = static_cast<std::uint8_t>((expected.inexact ? 1 : 0) | (expected.overflow ? 2 : 0));
     put(r);
   }
 

@@ -11,37 +11,15 @@
 namespace samebits::oracle {
 namespace {
 
-/// Where a magnitude lies between grid points q * 2^spacing and (q + 1) * 2^spacing. The distances
-/// to them share one unit, which they add up to in `whole`.
-struct position {
-  std::uint64_t q = 0;
-  int spacing = 0;
-  cpp_int to_lower;
-  cpp_int to_upper;
-  cpp_int whole;
-};
-
-position locate(const format& to, const exact_value& x) {
-  position p;
-  p.spacing = std::max(exponent_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
-  const int shift = x.exponent - p.spacing;
-  const cpp_int dividend = shift > 0 ? cpp_int(x.numerator << shift) : x.numerator;
-  p.whole = shift < 0 ? cpp_int(x.denominator << -shift) : x.denominator;
-  cpp_int quotient;
-  divide_qr(dividend, p.whole, quotient, p.to_lower);
-  p.to_upper = p.whole - p.to_lower;
-  p.q = static_cast<std::uint64_t>(quotient);
-  return p;
-}
-
 /// P3109 StochasticA: floor(v * 2^K) + R >= 2^K.
-bool random_goes_away(const position& p, const random_bits& bits) {
+bool random_goes_away(const grid_place& p, const random_bits& bits) {
   const cpp_int scaled = p.to_lower << bits.count;
   const cpp_int floor_v = scaled / p.whole;
   return floor_v + bits.value >= cpp_int(1) << bits.count;
 }
 
-bool goes_away_from_zero(const position& p, rounding mode, bool negative, const random_bits& bits) {
+bool goes_away_from_zero(const grid_place& p, rounding mode, bool negative,
+                         const random_bits& bits) {
   if (p.to_lower == 0) return false;
   if (mode == rounding::stochastic) return random_goes_away(p, bits);
   return goes_away(mode, p.to_lower.compare(p.to_upper), p.q % 2 == 1, negative);
@@ -76,25 +54,43 @@ void require_valid(const random_bits& bits) {
 
 }  // namespace
 
-std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rule& rule,
-                          const random_bits& bits) {
+grid_place place_on_grid(const format& to, const exact_value& x) {
+  grid_place p;
+  p.spacing = std::max(exponent_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
+  const fraction in_spacing = in_units(x, p.spacing);
+  p.whole = in_spacing.denominator;
+  cpp_int quotient;
+  divide_qr(in_spacing.numerator, p.whole, quotient, p.to_lower);
+  p.to_upper = p.whole - p.to_lower;
+  p.q = static_cast<std::uint64_t>(quotient);
+  return p;
+}
+
+rounded_code round_with_flags(const format& to, const exact_value& x, const cast_rule& rule,
+                              const random_bits& bits) {
   require_valid(rule);
   if (rule.rounding == rounding::stochastic) require_valid(bits);
-  if (x.kind == value_kind::nan) return nan_result(to, x.negative, rule);
-  if (x.kind == value_kind::infinite) return infinite_result(to, x.negative, rule);
+  if (x.kind == value_kind::nan) return {nan_result(to, x.negative, rule)};
+  if (x.kind == value_kind::infinite) return {infinite_result(to, x.negative, rule)};
   if (x.numerator < 0 || x.denominator <= 0) {
     throw std::invalid_argument("oracle: x has a negative numerator or no positive denominator");
   }
-  if (x.numerator == 0) return with_sign(to, x.negative, 0);
+  if (x.numerator == 0) return {with_sign(to, x.negative, 0), to.zero == zeros::none};
 
   const bool negative = x.negative && to.sign_bits == 1;
-  const position p = locate(to, x);
+  const grid_place p = place_on_grid(to, x);
   const bool away = goes_away_from_zero(p, rule.rounding, negative, bits);
   const dyadic rounded{away ? p.q + 1 : p.q, p.spacing};
   if (compare(rounded, decode_magnitude(to, to.max_finite)) > 0) {
-    return overflow_result(to, negative, rule);
+    return {overflow_result(to, negative, rule), true, true};
   }
-  return with_sign(to, negative, encode_magnitude(to, rounded));
+  const bool exact = p.to_lower == 0 && negative == x.negative;
+  return {with_sign(to, negative, encode_magnitude(to, rounded)), !exact};
+}
+
+std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rule& rule,
+                          const random_bits& bits) {
+  return round_with_flags(to, x, rule, bits).code;
 }
 
 std::uint64_t convert(const format& from, const format& to, std::uint64_t code,

@@ -127,20 +127,4 @@ const std::vector<oracle::rounded_result>& outcome_memo::at(const oracle::exact_
   return entry->second;
 }
 
-random_bits draw_random(const word_source& next) {
-  const int k = 1 + static_cast<int>(next() % (next() % 2 == 0 ? 32 : 4));
-  const std::uint64_t limit = std::uint64_t{1} << k;
-  const std::uint64_t r = next() % 8 == 0 ? (next() % 2 == 0 ? 0 : limit - 1) : next() % limit;
-  return {static_cast<std::uint32_t>(r), k};
-}
-
-random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next) {
-  random_bits random = draw_random(next);
-  if (next() % 2 == 0) return random;
-  const std::uint64_t limit = std::uint64_t{1} << random.count;
-  random.value =
-      static_cast<std::uint32_t>((placed.smallest_away(random.count) - next() % 2) % limit);
-  return random;
-}
-
 }  // namespace samebits::support

@@ -66,10 +66,4 @@ class outcome_memo {
   std::map<key, std::vector<oracle::rounded_result>> results_;
 };
 
-/// Uniform K or small ones, which hit the decision often; R uniform or extreme.
-random_bits draw_random(const word_source& next);
-
-/// The same, or in half of the cases R beside the one at which this very result changes.
-random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next);
-
 }  // namespace samebits::support

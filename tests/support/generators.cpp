@@ -2,27 +2,30 @@
 #include "support/generators.hpp"
 
 #include "engine/core/simpler.hpp"
-#include "oracle/convert.hpp"
 #include "oracle/exact.hpp"
-#include "support/grid_step.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
 
+random_bits draw_random(const word_source& next) {
+  const int k = 1 + static_cast<int>(next() % (next() % 2 == 0 ? 32 : 4));
+  const std::uint64_t limit = std::uint64_t{1} << k;
+  const std::uint64_t r = next() % 8 == 0 ? (next() % 2 == 0 ? 0 : limit - 1) : next() % limit;
+  return {static_cast<std::uint32_t>(r), k};
+}
+
+random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next) {
+  random_bits random = draw_random(next);
+  if (next() % 2 == 0) return random;
+  const std::uint64_t limit = std::uint64_t{1} << random.count;
+  random.value =
+      static_cast<std::uint32_t>((placed.smallest_away(random.count) - next() % 2) % limit);
+  return random;
+}
+
 random_bits draw_random_bits(format_id from, format_id to, std::uint64_t code,
                              const word_source& next) {
-  const int k = 1 + static_cast<int>(next() % 32);
-  const std::uint64_t limit = std::uint64_t{1} << k;
-  std::uint64_t r = next() % limit;
-  const std::uint64_t kind = next() % 4;
-  if (kind == 0) r = next() % 2 == 0 ? 0 : limit - 1;
-  const oracle::exact_value x = oracle::decode(oracle_of(from), code);
-  if (kind == 1 && x.kind == oracle::value_kind::finite) {
-    // The least R that goes away from zero, and the one below.
-    const std::uint64_t needed = limit - scaled_fraction(locate(oracle_of(to), x), k);
-    r = (needed - next() % 2) % limit;
-  }
-  return {static_cast<std::uint32_t>(r), k};
+  return draw_random_at({oracle_of(to), {oracle::decode(oracle_of(from), code)}}, next);
 }
 
 case_space whole_space() {

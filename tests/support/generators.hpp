@@ -15,14 +15,18 @@
 #include <vector>
 
 #include "engine/inputs/families.hpp"
+#include "oracle/arithmetic.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
 #include "support/conversion_case.hpp"
 
 namespace samebits::support {
 
-/// K and R: every K; of R uniform bits, the extremes, and the values beside the one at which this
-/// very conversion changes its result.
+/// Uniform K or small ones, which hit the decision often; R uniform or extreme.
+random_bits draw_random(const word_source& next);
+
+/// The same, or in half of the cases R beside the one at which this very result changes.
+random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next);
 random_bits draw_random_bits(format_id from, format_id to, std::uint64_t code,
                              const word_source& next);
 

@@ -11,7 +11,6 @@
 #include "oracle/convert.hpp"
 #include "oracle/exact.hpp"
 #include "support/array_generators.hpp"
-#include "support/grid_step.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
@@ -40,9 +39,9 @@ std::vector<std::uint64_t> random_codes(code_family family, format_id from, form
 
 bool is_tie(format_id from, format_id to, std::uint64_t code) {
   const oracle::exact_value x = oracle::decode(oracle_of(from), code);
-  if (x.kind != oracle::value_kind::finite) return false;
-  const grid_step step = locate(oracle_of(to), x);
-  return 2 * step.part == step.whole;
+  if (x.kind != oracle::value_kind::finite || x.numerator == 0) return false;
+  const oracle::grid_place place = place_on_grid(oracle_of(to), x);
+  return place.to_lower == place.to_upper;
 }
 
 /// Pairs whose source is finer than the destination everywhere, so that ties are exact.
@@ -149,16 +148,18 @@ TEST(Generators, EdgesReachBeyondMax) {
     std::map<std::string, int> seen;
     for (const std::uint64_t code : random_codes(code_family::edge, from, to)) {
       const oracle::exact_value x = oracle::decode(oracle_of(from), code);
-      if (x.kind != oracle::value_kind::finite) continue;
+      if (x.kind != oracle::value_kind::finite || x.numerator == 0) continue;
       const oracle::cpp_rational magnitude = abs(oracle::rational_of(x));
-      const grid_step step = locate(target, x);
+      const oracle::grid_place place = place_on_grid(target, x);
+      const auto lower = compare(oracle::dyadic{place.q, place.spacing},
+                                 oracle::decode_magnitude(target, target.max_finite));
       if (magnitude == max) ++seen["max"];
-      if (magnitude > max && step.lower == target.max_finite) ++seen["between max and beyond"];
-      if (step.lower > target.max_finite) ++seen["beyond"];
-      if (step.lower == target.max_finite && 2 * step.part == step.whole) ++seen["tie at max"];
+      if (magnitude > max && lower == 0) ++seen["between max and beyond"];
+      if (lower > 0) ++seen["beyond"];
+      if (lower == 0 && place.to_lower == place.to_upper) ++seen["tie at max"];
       if (magnitude == minimum) ++seen["smallest"];
       if (2 * magnitude == minimum) ++seen["half of the smallest"];
-      if (2 * magnitude < minimum && magnitude != 0) ++seen["below half of the smallest"];
+      if (2 * magnitude < minimum) ++seen["below half of the smallest"];
       if (2 * magnitude > minimum && magnitude < minimum) ++seen["above half of the smallest"];
       if (magnitude == oracle::rational_of(oracle::decode(target, target.min_normal))) {
         ++seen["min normal"];
@@ -176,9 +177,8 @@ TEST(Generators, OnGridCodesAreMostlyRepresentableOrOneUlpAway) {
   int exact = 0;
   for (const std::uint64_t code :
        random_codes(code_family::on_grid, format_id::fp32, format_id::e5m2)) {
-    const grid_step step =
-        locate(oracle_of(format_id::e5m2), oracle::decode(oracle_of(format_id::fp32), code));
-    exact += step.lower == step.upper;
+    const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp32), code);
+    exact += x.numerator == 0 || place_on_grid(oracle_of(format_id::e5m2), x).to_lower == 0;
   }
   EXPECT_GT(exact, draws / 8);  // a fifth has no distance
   EXPECT_LT(exact, draws / 3);
@@ -201,10 +201,10 @@ TEST(Generators, RandomBitsHitTheDecision) {
     extremes += bits.value == 0 || bits.value == limit - 1;
     const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp32), code);
     if (x.kind != oracle::value_kind::finite) continue;
-    const std::uint64_t sum =
-        scaled_fraction(locate(oracle_of(format_id::e4m3), x), bits.count) + bits.value;
-    just_enough += sum == limit;
-    just_short += sum + 1 == limit;
+    const std::uint64_t needed =
+        oracle::placed_outcome(oracle_of(format_id::e4m3), {x}).smallest_away(bits.count);
+    just_enough += needed != 0 && bits.value == needed;
+    just_short += bits.value + 1 == needed;
   }
   EXPECT_EQ(counts.size(), 32u);
   EXPECT_GT(just_enough, draws / 40);
