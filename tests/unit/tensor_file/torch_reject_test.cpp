@@ -183,6 +183,30 @@ TEST(TorchReject, Limits) {
          "the elements of all tensors exceed the file 1024 times", kind);
 }
 
+/// What would show other tensors than torch.load makes.
+TEST(TorchReject, OtherNumbersThanTorchReads) {
+  const auto kind = error_kind::unsupported;
+  refuse(call("collections", "OrderedDict", {dict({{"w", two_bytes}})}),
+         "a dict made of another object than a list of pairs", kind);
+  refuse(two_bytes +
+             tuple({storage("ByteStorage", "0", 2), number(0), numbers({2}), numbers({1})}) + "b",
+         "a tensor whose storage is replaced by its state", kind);
+  refuse(dict({{"w", two_bytes}, {"w", two_bytes}}), "a dict has the key \"w\" twice", kind);
+  refuse(global("collections", "OrderedDict") + tuple({list({})}) + "\x81",
+         "a dict made by __new__ with arguments", kind);
+  std::string pairs = "](";
+  for (int i = 0; i < 100'000; ++i) pairs += "NN\x86";
+  pairs = "]" + pairs + "eq\1a";
+  const std::string copy = global("collections", "OrderedDict") + "h\1\x85Ra";
+  for (int i = 0; i < 101; ++i) pairs += copy;
+  refuse_large(pairs, "more than 10000000 items of dicts in calls");
+  EXPECT_EQ(
+      parse_torch(bytes_of(torch_zip("}" + std::string("G?\xf8\0\0\0\0\0\0", 9) + two_bytes + "s")))
+          .tensors[0]
+          .name,
+      "<0>");  // the key 1.5
+}
+
 TEST(TorchReject, Names) {
   refuse(dict({{"a.b", two_bytes}, {"a", dict({{"b", two_bytes}})}}),
          "two tensors have the path \"a.b\"", error_kind::unsupported);

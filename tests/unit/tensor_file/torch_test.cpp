@@ -135,6 +135,19 @@ TEST(Torch, ReadsViewsOfStorages) {
   EXPECT_EQ(codes_of(open(alone), ""), "ab");  // without byteorder
 }
 
+/// torch.save writes bytes and a view of them in another type as one storage; either may come first.
+TEST(Torch, ReadsBytesAndAViewOfThem) {
+  const std::string bytes = two_bytes;
+  const std::string view = call("torch._utils", "_rebuild_tensor_v3",
+                                {storage("UntypedStorage", "0", 2), number(0), numbers({2}),
+                                 numbers({1}), "\x89", no_hooks, global("torch", "float8_e4m3fn")});
+  for (const std::string& body : {list({bytes, view}), list({view, bytes})}) {
+    const tensor_file file = open(torch_zip(body));
+    EXPECT_EQ(codes_of(file, "0"), "ab");
+    EXPECT_EQ(codes_of(file, "1"), "ab");
+  }
+}
+
 TEST(Torch, ReadsParametersAndSubclasses) {
   const std::string rebuild = global("torch._utils", "_rebuild_tensor_v2");
   const std::string arguments = tuple(
