@@ -160,16 +160,3 @@ def tree_sum(inputs):
 
 def sqnr_db(signal, noise):
     return 10.0 * math.log10(signal / noise) if noise > 0.0 and signal > 0.0 else None
-
-
-def ratios(effect, count):
-    """What `tensor` says of the ratio of a format, from the counts and sums it shows."""
-    lost = [f"{effect[key]} became {what}" for key, what in
-            [("underflow", "0"), ("to_inf", "Inf"), ("to_nan", "NaN"), ("to_max", "finite")]
-            if effect[key]]
-    db = None if lost else sqnr_db(effect["signal"], effect["noise"])
-    note = ("there are no elements" if count == 0 else "exact" if effect["changed"] == 0 else
-            ", ".join(lost) if lost else None if db is not None else
-            "signal or noise is beyond binary64")
-    return {"sqnr_db": db, "sqnr_note": note, "saturated_sqnr_db":
-            sqnr_db(effect["saturated_signal"], effect["saturated_noise"])}
