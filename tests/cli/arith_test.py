@@ -102,8 +102,8 @@ class Arith(cli_support.CliTest):
         self.assertNotIn("flags_output", document)
 
     def test_random_bits_of_elements(self):
-        """Those with which `convert` rounds the same products."""
-        x = self.npy("x.npy", "<f4", floats(*(1.0625 * 1.01**i for i in range(600))))
+        """Those with which `convert` rounds the same products, of more than one chunk."""
+        x = self.npy("x.npy", "<f4", floats(1.0625, 3.03125, 0.1) * 22000)
         for bits in "8", "32":
             rule = ["--rounding", "stochastic", "--seed", "5", "--stream", "3", "--offset", "70",
                     "--random-bits", bits]

@@ -48,6 +48,10 @@ class Update(cli_support.CliTest):
                 self.assertEqual(mode["mean"], mode["read"])
                 self.assertAlmostEqual(mode["rms_distance"], mode["read_distance"], places=14)
 
+        # The e4m3 codes are those of the 16-bit master weight, also before the first step.
+        shown = self.ok_json("update", "--start", "0.7001", "--steps", "1", "--modes", "master16_scaled")
+        self.assertEqual(shown["modes"][0]["last_change"], 0)
+
     def test_rules(self):
         for options, exact, states in RULES:
             shown = self.ok_json("update", "--steps", "40", *options)
