@@ -2,9 +2,9 @@
 import json
 import os
 import struct
-import subprocess
 
 import cli_support
+import verdict_files
 from cli_support import SAMPLE, floats, write_file, write_npy, write_safetensors
 
 NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero",
@@ -15,26 +15,25 @@ LAST = "more: --list, --details NAME, --stats, --recipes, --json; fpinspect repo
 
 
 class FiveFiles(cli_support.CliTest):
-    def setUp(self):
-        super().setUp()
-        subprocess.run([os.environ["VERDICT_FILES"], self.folder], check=True, timeout=60)
+    def file(self, make):
+        return verdict_files.write(make, self.path(make.__name__ + ".safetensors"))
 
-    def starts(self, name, *expected):
+    def starts(self, make, *expected):
         """The text of the file begins with its name, the need and these lines."""
-        path = self.path(name + ".safetensors")
+        path = self.file(make)
         lines = self.ok("tensor", path).out.splitlines()
         self.assertTrue(lines[0].startswith(path + ": "), lines[0])
         self.assertEqual(lines[1:4], NEED)
         self.assertEqual(lines[4:4 + len(expected)], list(expected))
         return lines
 
-    def listed(self, name):
-        return self.ok("tensor", self.path(name + ".safetensors"), "--list").out.splitlines()
+    def listed(self, make):
+        return self.ok("tensor", self.file(make), "--list").out.splitlines()
 
     def test_healthy_weights(self):
         self.starts(
-            "healthy",
-            "  weights         3  fp8 e4m3, one scale       31.5 dB       0 % lost     8 bits",
+            verdict_files.healthy,
+            "  weights         3  fp8 e4m3, one scale       31.6 dB       0 % lost     8 bits",
             "          besides: 1 of rank 0 or 1 as stored",
             "  all             3  132 kB as stored, 34 kB with these choices",
             "",
@@ -42,55 +41,55 @@ class FiveFiles(cli_support.CliTest):
 
     def test_gradients_that_underflow(self):
         lines = self.starts(
-            "underflow",
-            "  gradients       2  bf16                      55.6 dB       0 % lost    16 bits",
-            "          not mxfp8 e4m3, 1x32 blocks: 1.26 % lost in grad.deep",
+            verdict_files.underflow,
+            "  gradients       2  bf16                      55.5 dB       0 % lost    16 bits",
+            "          not mxfp8 e4m3, 1x32 blocks: 1.29 % lost in grad.deep",
             "  all             2  131 kB as stored, 66 kB with these choices",
             "",
             "Loss scale for fp16 gradients: 2^24   (bf16 gradients need none)",
-            "  none       70.57 % lost in grad.deep, 35.28 % of all",
+            "  none       70.94 % lost in grad.deep, 35.47 % of all",
             "  2^24           0 % lost, the largest without overflow",
-            "  2^25           0 % lost, 860 values overflow in grad.head",
+            "  2^25           0 % lost, 870 values overflow in grad.head",
             "  Every scale from 2^14 to 2^24 meets the need.",
             "",
             "Look at these",
-            "  grad.deep: fp16 without a loss scale loses 70.57 %",
+            "  grad.deep: fp16 without a loss scale loses 70.94 %",
             "",
             LAST)
         self.assertEqual(lines[-1], LAST)
-        rows = self.listed("underflow")[4:]
+        rows = self.listed(verdict_files.underflow)[4:]
         self.assertEqual([row.split()[-1] for row in rows], ["grad.deep", "grad.head"])  # worst first
 
     def test_one_outlier_channel(self):
         self.starts(
-            "outlier",
-            "  activations     2  mxfp8 e4m3, 1x32 blocks   31.5 dB    0.28 % lost  8.25 bits",
-            "          not fp8 e4m3, 1x128 tiles: 1.14 % lost in act.mlp",
+            verdict_files.outlier,
+            "  activations     2  mxfp8 e4m3, 1x32 blocks   31.5 dB    0.50 % lost  8.25 bits",
+            "          not fp8 e4m3, 1x128 tiles: 1.97 % lost in act.mlp",
             "  all             2  524 kB as stored, 135 kB with these choices",
             "",
             "Look at these",
-            "  act.mlp: channel 17 is 44769 x the median channel: fp8 e4m3, one scale loses",
-            "    19.25 %; mxfp8 e4m3, 1x32 blocks loses 0.28 %",
+            "  act.mlp: channel 17 is 63835 x the median channel: fp8 e4m3, one scale loses",
+            "    27.93 %; mxfp8 e4m3, 1x32 blocks loses 0.50 %",
             "")
 
     def test_checkpoint_of_many_tensors(self):
         lines = self.starts(
-            "checkpoint",
-            "  weights       250  fp8 e4m3, one scale       31.0 dB       0 % lost     8 bits",
+            verdict_files.checkpoint,
+            "  weights       250  fp8 e4m3, one scale       31.0 dB    0.10 % lost     8 bits",
             "          besides: 125 of rank 0 or 1 as stored",
-            "  gradients     125  fp8 e4m3, one scale       31.1 dB    0.10 % lost     8 bits",
-            "          not fp8 e5m2, one scale: 25.0 dB in grad.layers.37.weight, 124 more",
+            "  gradients     125  fp8 e4m3, one scale       31.1 dB       0 % lost     8 bits",
+            "          not fp8 e5m2, one scale: 24.9 dB in grad.layers.68.weight, 124 more",
             "            fail",
-            "  Adam m        125  bf16                      55.1 dB       0 % lost    16 bits",
+            "  Adam m        125  bf16                      55.0 dB       0 % lost    16 bits",
             "  all           500  1.5 MB as stored, 516 kB with these choices",
-            "  30 dB takes 3 fraction bits, e5m2 has 2; --need 25dB admits it for gradients",
+            "  30 dB takes 3 fraction bits, e5m2 has 2; --need 24dB admits it for gradients",
             "",
             "Loss scale for fp16 gradients: none needed",
-            "  none        0.29 % lost in grad.layers.35.weight, 0.03 % of all")
+            "  none        0.20 % lost in grad.layers.43.weight, 0.03 % of all")
         self.assertIn("500 tensors, 385000 values", lines[0])
         self.assertEqual(lines[-3:], ["Nothing else needs attention.", "", LAST])
         self.assertLessEqual(len(lines), 24)
-        listed = self.listed("checkpoint")
+        listed = self.listed(verdict_files.checkpoint)
         self.assertEqual(listed[:2], [lines[0], ""])
         self.assertEqual(len(listed), 2 + 2 + 500)
 
@@ -116,8 +115,8 @@ class FiveFiles(cli_support.CliTest):
 
     def test_nan(self):
         self.starts(
-            "nan",
-            "  weights         2  fp8 e4m3, one scale       31.4 dB       0 % lost     8 bits",
+            verdict_files.nan,
+            "  weights         2  fp8 e4m3, one scale       31.7 dB    0.01 % lost     8 bits",
             "          besides: 1 with NaN or Inf",
             "  all             2  66 kB as stored, 41 kB with these choices",
             "",
@@ -126,7 +125,7 @@ class FiveFiles(cli_support.CliTest):
             "")
 
     def test_several_files(self):
-        files = [self.path(name + ".safetensors") for name in ("healthy", "nan")]
+        files = [self.file(verdict_files.healthy), self.file(verdict_files.nan)]
         lines = self.ok("tensor", *files).out.splitlines()
         self.assertEqual(lines[0], "2 files: 5 tensors, 49408 values")
         self.assertIn("  nan.safetensors#w1.weight: 3 NaN and 1 Inf, first at [17, 254]", lines)
@@ -136,8 +135,8 @@ class FiveFiles(cli_support.CliTest):
                          ["verdict"]["roles"][0]["tensors"], 3)
 
     def test_width(self):
-        for name in "healthy", "underflow", "outlier", "nan":
-            for line in self.ok("tensor", self.path(name + ".safetensors")).out.splitlines()[1:]:
+        for make in verdict_files.healthy, verdict_files.underflow, verdict_files.outlier, verdict_files.nan:
+            for line in self.ok("tensor", self.file(make)).out.splitlines()[1:]:
                 self.assertLessEqual(len(line), 80)
 
 

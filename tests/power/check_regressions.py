@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("regressions.tsv")
 TESTS = ["tests", "python/tests"]
 PYTHON = os.environ.get("SAMEBITS_PYTHON", "python3")
-PROGRAMS = {"FPINSPECT": "fpinspect", "FPINSPECT_PLANTED": "fpinspect_planted", "VERDICT_FILES": "verdict_files"}
+PROGRAMS = {"FPINSPECT": "fpinspect", "FPINSPECT_PLANTED": "fpinspect_planted"}
 PRODUCT = {"fpinspect", "samebits_python_stub"}  # targets that every commit must build
 # What a run prints if at least one test passed, or failed. A test that does not run prints neither.
 PASSED = {"cli": r"^Ran [1-9].*\n+OK(?! \(skipped)", "pytest": r"\b[1-9]\d* passed", "gtest": r"\[  PASSED  \] [1-9]",
