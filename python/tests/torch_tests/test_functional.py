@@ -17,6 +17,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from emulated_gpu import EmulatedGpu, Training
+from gpu_rules import require
 
 import samebits.torch as sbt
 from samebits.errors import InvalidArgument, Unsupported
@@ -24,6 +25,11 @@ from samebits.errors import InvalidArgument, Unsupported
 ours: Any = sbt.functional
 FORMATS = [torch.float32, torch.bfloat16, torch.float16]
 WIDTHS = [1, 2, 31, 33, 130, 1023, 1025, 4096]
+ROWS = 13
+EXHAUSTIVE = os.environ.get("SAMEBITS_EXHAUSTIVE") == "1"
+SHARD, SHARDS = (int(n) for n in os.environ.get("SAMEBITS_SHARD", "0/1").split("/"))
+#: Near most of these widths the kernels change.
+BORDERS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 9216, 12256, 12272, 24512, 24544, 32000, 50257, 50304)
 
 
 def gpu(device: str) -> Any:
@@ -31,12 +37,18 @@ def gpu(device: str) -> Any:
 
 
 def rows(n: int, dtype: torch.dtype, device: str, seed: int = 0) -> torch.Tensor:
-    """Rows with usual and large numbers, -Inf, Inf, NaN, and a row of -Inf."""
-    x = torch.randn(7, n, generator=torch.Generator().manual_seed(seed + n)) * 3
+    """Rows of 13 kinds: usual numbers in the first and in the seventh, -Inf, Inf, NaN, equal numbers and others."""
+    generator = torch.Generator().manual_seed(seed + n)
+    x = torch.randn(ROWS, n, generator=generator) * 3
     x[1] *= 30
-    for row, value in ((2, -torch.inf), (3, torch.inf), (4, torch.nan)):
+    for row, value in ((2, -torch.inf), (3, torch.inf), (4, torch.nan), (8, 60000.0)):
         x[row, n // 2] = value
     x[5] = -torch.inf
+    x[7] = x[7, 0].clone()
+    x[9] = x[9] / 64 + 1000
+    x[10] *= 2.0**-20
+    x[11] = torch.copysign(torch.zeros(()), x[11])
+    x[12] *= torch.exp2(torch.randint(-30, 16, (n,), generator=generator))
     return x.to(device, dtype)
 
 
@@ -86,6 +98,7 @@ def compare_every_function(x: torch.Tensor, grad: torch.Tensor, weight: torch.Te
     for m in (1, 2, 3):
         compare(lambda *t: F.layer_norm(t[0], shape, *t[1:], eps=1e-3),
                 lambda *t: ours.layer_norm(t[0], shape, *t[1:], eps=1e-3), grad, *(x, weight, bias)[:m])
+    compare(lambda x, b: F.layer_norm(x, shape, None, b), lambda x, b: ours.layer_norm(x, shape, None, b), grad, x, bias)
     compare_rms_norm(x, grad, weight)
     compare(lambda x: F.cross_entropy(x, targets), lambda x: ours.cross_entropy(x, targets), 1.0, x)
     compare(lambda x: of.cross_entropy(x.float(), targets), lambda x: ours.cross_entropy(x, targets, upcast=True), 1.0, x)
@@ -97,24 +110,31 @@ def test_rows_of_any_width(device: str, dtype: torch.dtype, n: int) -> None:
     """Of 4096 and more: rows that kernels keep in more registers, and enough for sums of eight rows at a time."""
     x, grad, affine = (rows(n, dtype, device, seed) for seed in range(3))
     if n <= 4096:
-        compare_every_function(x, grad, affine[0], affine[6], torch.arange(7, device=device) % n)
+        compare_every_function(x, grad, affine[0], affine[6], torch.arange(ROWS, device=device) % n)
     if n >= 4096:
         x, grad = (torch.randn(21, n, generator=torch.Generator().manual_seed(n + i)).to(device, dtype) for i in (0, 1))
         compare_every_function(x, grad, affine[0], affine[6], torch.arange(21, device=device) * 100)
 
 
-@pytest.mark.skipif(os.environ.get("SAMEBITS_EXHAUSTIVE") != "1", reason="minutes; SAMEBITS_EXHAUSTIVE=1 asks for it")
+def widths() -> list[int]:
+    """Widths up to 128,256: 376, with SAMEBITS_EXHAUSTIVE=1 all up to 4,096 and 257 wider ones."""
+    near = {b + d for b in BORDERS for d in (-8, -4, -1, 0, 1, 4, 8) if b < 20000 or d in (-8, 0, 1)}
+    dense, step, wider = (4096, 1, 218) if EXHAUSTIVE else (200, 41, 12)
+    random_widths = random.Random(7).sample(range(4097, 128_256), wider)
+    return sorted({*near, *range(1, dense + 1), *range(dense, 4097, step), 128_256,
+                   *(n // (1, 8)[i % 2] * (1, 8)[i % 2] for i, n in enumerate(random_widths))})
+
+
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_every_width(cuda: str, dtype: torch.dtype) -> None:
-    """1 to 4,096 and 20 to 128,256, aligned and not; SAMEBITS_SHARD=3/16 takes every 16th from the fourth on."""
-    first, step = (int(n) for n in os.environ.get("SAMEBITS_SHARD", "0/1").split("/"))
-    wider = sorted(random.Random(7).sample(range(4097, 128_256), 18)) + [50_304, 128_256]
-    for n in [*range(1, 4097), *wider][first::step]:
-        for offset in (0, 1):
+    """Rows off a 16-byte boundary, too; SAMEBITS_SHARD=3/16 takes every 16th width from the fourth on."""
+    require(torch="2.11.")
+    for n in widths()[SHARD::SHARDS]:
+        for offset in (0, 1, 3) if EXHAUSTIVE or n % 5 == 0 or n > 1024 else (0,):
             x, grad = rows(n, dtype, cuda), rows(n, dtype, cuda, seed=1)
-            x = torch.cat([x.new_zeros(offset), x.flatten()])[offset:].view(7, n)
+            x, grad = (torch.cat([t.new_zeros(offset), t.flatten()])[offset:].view(ROWS, n) for t in (x, grad))
             weight, bias = rows(n, dtype, cuda, seed=2)[[0, 6]]
-            targets = torch.arange(7, device=cuda) % n
+            targets = torch.arange(ROWS, device=cuda) % n
             targets[2] = -100
             compare_every_function(x, grad, weight, bias, targets)
 
@@ -149,12 +169,12 @@ def test_cross_entropy(device: str, dtype: torch.dtype, reduction: Any) -> None:
                 lambda x: ours.cross_entropy(x, targets, expected_gradient=expected, **options), grad, x)
 
     for n in WIDTHS:
-        targets = torch.arange(7, device=device) % n
+        targets = torch.arange(ROWS, device=device) % n
         targets[[1, 4]] = -100
         for grad in (1.0, 0.3, 32768.0):  # as expected; neither expected nor a power of two; a loss scale
             for expected in (1.0, grad, torch.tensor(grad, device=device), None):
                 check(rows(n, dtype, device), targets, grad, -100, expected)
-                check(torch.randn(7, n, device=device).to(dtype), targets, grad, -100, expected)
+                check(torch.randn(ROWS, n, device=device).to(dtype), targets, grad, -100, expected)
     x = torch.randn(7, 4, device=device).to(dtype)
     check(x, torch.full((7,), 3, device=device), 1.0, 3, 1.0)
     check(x, torch.arange(7, device=device) % 4, 1.0, 3, 1.0)
@@ -217,7 +237,7 @@ def test_autocast(device: str, dtype: torch.dtype) -> None:
 def test_losses_of_autocast_on_a_gpu(cuda: str, dtype: torch.dtype, reduction: Any) -> None:
     """Log-probabilities are rounded to 16 bits, and losses are not."""
     for n in WIDTHS:
-        x, targets = 4 * rows(n, dtype, cuda), torch.arange(7, device=cuda) % n
+        x, targets = 4 * rows(n, dtype, cuda), torch.arange(ROWS, device=cuda) % n
         targets[[1, 4]] = -100
         for grad, expected in ((1.0, 1.0), (0.3, 1.0), (32768.0, 32768.0), (1.7, None)):
             with torch.autocast(cuda, dtype):
@@ -231,7 +251,7 @@ def test_losses_of_autocast_on_a_gpu(cuda: str, dtype: torch.dtype, reduction: A
 def test_losses_of_upcast_logits(device: str, dtype: torch.dtype, reduction: Any) -> None:
     """As of logits.float(): a CPU's results are those of fp32 logits, a GPU's those of PyTorch."""
     for n in WIDTHS:
-        x, targets = 4 * rows(n, dtype, device), torch.arange(7, device=device) % n
+        x, targets = 4 * rows(n, dtype, device), torch.arange(ROWS, device=device) % n
         targets[[1, 4]] = -100
         of = F if device == "cuda" else ours
         for grad, expected in ((1.0, 1.0), (0.3, 1.0), (1.7, None)):

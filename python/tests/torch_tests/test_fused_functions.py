@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tensors import same
-from test_functional import FORMATS, WIDTHS, assert_same, compare, ours, results, rows
+from test_functional import FORMATS, ROWS, WIDTHS, assert_same, compare, ours, results, rows
 
 import samebits
 import samebits.torch as sbt
@@ -189,7 +189,7 @@ def both(pair: Any) -> torch.Tensor:
 def test_norms_of_sums(device: str, dtype: torch.dtype, n: int) -> None:
     x, residual = rows(n, dtype, device), rows(n, dtype, device, seed=1)
     weight, bias = rows(n, dtype, device, seed=2)[[0, 6]]
-    grad = torch.stack((rows(n, dtype, device, seed=3), torch.randn(7, n, device=device).to(dtype)))
+    grad = torch.stack((rows(n, dtype, device, seed=3), torch.randn(ROWS, n, device=device).to(dtype)))
 
     def theirs(x: torch.Tensor, r: torch.Tensor, *rest: Any) -> Any:
         total = x + r
