@@ -1,10 +1,7 @@
-"""Several ranks: one sum, one decision and one norm. The ranks are threads, or processes."""
+"""Several ranks, as threads: one sum, one decision and one norm."""
 
 from __future__ import annotations
 
-import multiprocessing
-import warnings
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -268,83 +265,3 @@ def test_calls_that_do_not_match_are_told() -> None:
 
     with pytest.raises(ValueError, match="of the body"):
         simulate_ranks(2, raises)
-
-
-# --- processes ----------------------------------------------------------------------------------
-
-class PipeRanks(sbr.Communicator):
-    """Two ranks, connected by a pipe."""
-
-    def __init__(self, rank: int, pipe: Connection) -> None:
-        self._rank, self._pipe = rank, pipe
-
-    @property
-    def rank(self) -> int:
-        return self._rank
-
-    @property
-    def size(self) -> int:
-        return 2
-
-    def _everyone(self, message: Any) -> list[bytes]:
-        self._pipe.send_bytes(message.tobytes())
-        other = self._pipe.recv_bytes()
-        return [message.tobytes(), other][::1 if self._rank == 0 else -1]
-
-    def all_reduce_max(self, words: Any) -> None:
-        words[:] = np.maximum(*(np.frombuffer(m, np.uint32) for m in self._everyone(words)))
-
-    def all_gather(self, sent: Any, received: Any) -> None:
-        received[:] = np.frombuffer(b"".join(self._everyone(sent)), np.uint8)
-
-    def all_to_all(self, sent: Any, received: Any) -> None:
-        blocks = [np.frombuffer(m, np.uint8).reshape(2, -1)[self._rank] for m in self._everyone(sent)]
-        received[:] = np.concatenate(blocks)
-
-
-def _train(rank: int, pipe: Connection, results: Connection) -> None:
-    results.send(_train_on(PipeRanks(rank, pipe)))
-
-
-def _train_on(ranks: sbr.Communicator) -> Any:
-    scaler = sb.LossScaler("torch", growth_interval=2)
-    weight = np.zeros(5000, np.float32)
-    skipped = []
-    for step in range(5):
-        gradient = numbers(10 * step + ranks.rank, 5000)
-        gradient *= np.float32(scaler.get_scale() / 65536)
-        if (step, ranks.rank) == (3, 1):
-            gradient[7] = np.inf
-        sbr.reduce_gradients(ranks, gradient, communication="e4m3", factor=0.5)
-        scaler.unscale(gradient)
-        scaler.agree(ranks)
-        if scaler.step():
-            weight -= gradient
-        else:
-            skipped.append(step)
-        scaler.update()
-    half = 2500 * ranks.rank
-    norm = sbr.norm_of_shards(ranks, weight[half:half + 2500], half)
-    return weight.tobytes(), skipped, scaler.save(), norm
-
-
-def test_two_processes_have_the_bits_of_two_threads() -> None:
-    context = multiprocessing.get_context("spawn")
-    left, right = context.Pipe()
-    ends = [context.Pipe(duplex=False) for _ in range(2)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        processes = [context.Process(target=_train, args=(rank, pipe, ends[rank][1]), daemon=True)
-                     for rank, pipe in enumerate((left, right))]
-        for process in processes:
-            process.start()
-    results = []
-    for receiver, _ in ends:
-        assert receiver.poll(60), "a rank did not answer"
-        results.append(receiver.recv())
-    for process in processes:
-        process.join(10)
-    threads = simulate_ranks(2, _train_on)
-    assert results == threads
-    assert results[0] == results[1]
-    assert results[0][1] == [3]

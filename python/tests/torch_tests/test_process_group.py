@@ -240,28 +240,9 @@ def agree_on_other_scales(device: str) -> None:
 
 # --- one norm -----------------------------------------------------------------------------------
 
-def norm(device: str, sizes: list[int]) -> Any:
-    ranks = sbt.ProcessGroup()
-    shards, first = [], []
-    for i, n in enumerate(sizes):
-        x = whole(i, n)
-        each = -(-n // ranks.size)
-        first.append(min(ranks.rank * each, n))
-        shards.append(x[first[-1]:first[-1] + each].to(device))
-    result = sbr.norm_of_shards(ranks, shards, first)
-    return result.total, list(result.tensors.values())
-
-
 def whole(i: int, n: int) -> torch.Tensor:
     x = torch.randn(n, generator=torch.Generator().manual_seed(i))
     return x.to([torch.float32, torch.bfloat16][i % 2])
-
-
-def test_norms_are_those_of_one_place(processes: Processes) -> None:
-    sizes = [100_001, 16384, 700, 1, 0]
-    total, each = sb.l2norm([whole(i, n) for i, n in enumerate(sizes)])
-    for result in processes.results(norm, processes.device, sizes):
-        assert result == (total, list(each.values()))
 
 
 def model(seed: int = 0) -> torch.nn.Module:
