@@ -18,13 +18,6 @@ DTYPES = {
 }
 
 
-def random_codes(format: str, shape: tuple[int, ...], device: str, seed: int = 0) -> torch.Tensor:
-    """Return a tensor of random codes: every value is possible, NaN and Inf included."""
-    dtype = DTYPES[format]
-    raw = np.random.default_rng(seed).integers(0, 256, (*shape, dtype.itemsize), np.uint8)
-    return torch.from_numpy(raw).view(dtype).squeeze(-1).to(device)
-
-
 def numbers(format: str, shape: tuple[int, ...], device: str, seed: int = 0) -> torch.Tensor:
     """Return normally distributed numbers of many magnitudes."""
     rng = np.random.default_rng(seed)

@@ -105,19 +105,6 @@ def test_the_check_of_kernels_on_torch_tensors(device: str) -> None:
         check_function(lambda x: x * 0.5, "silu", rule=TORCH, examples=1, device=device)
 
 
-def test_the_stream_is_torchs(cuda: str) -> None:
-    x = numbers("fp32", (1024, 1024), cuda)
-    expected = functions.tanh(x, rule=CUDA)
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        y = x.clone()
-        for _ in range(20):
-            y = y * 1.0
-        result = functions.tanh(y, rule=CUDA)
-    stream.synchronize()
-    assert same(result, expected)
-
-
 def test_backends_of_a_gpu(cuda: str) -> None:
     x = numbers("fp32", (100, 100), cuda)
     results: list[Any] = [functions.gelu(x, rule=TORCH, backend=backend)

@@ -10,23 +10,58 @@ import torch
 
 import samebits as sb
 import samebits.torch as sbt
-from tensors import DTYPES, bits, numbers, on_cpu, random_codes, same
+from tensors import DTYPES, bits, numbers, on_cpu, same
 
 FORMATS = [*DTYPES, "tf32", "e3m2", "e2m3", "e2m1"]
 
 
+def codes_of(name: str, shape: tuple[int, ...]) -> Any:
+    """Return random codes of a format, special values included, as unsigned integers."""
+    codes = np.random.default_rng(11).integers(0, 1 << sb.finfo(name).bits, (3, *shape), np.uint64)
+    return (codes << np.uint64(13 * (name == "tf32"))).astype(f"u{sb.dtype_of(name).itemsize}")
+
+
+def holds(got: torch.Tensor, expected: Any) -> bool:
+    """Return whether a tensor has the bits of a NumPy array."""
+    return np.array_equal(bits(got).numpy(), np.asarray(expected).view(f"u{expected.dtype.itemsize}"))
+
+
 @pytest.mark.parametrize("to", FORMATS)
-@pytest.mark.parametrize("source", ["fp32", "bf16", "e4m3"])
+@pytest.mark.parametrize("source", FORMATS)
 def test_every_format(device: str, source: str, to: str) -> None:
-    x = random_codes(source, (37, 53), device)
-    got = sb.convert(x, to)
-    assert got.device == x.device
-    if to in DTYPES:
-        assert same(got, on_cpu(x, to))
-    else:
-        expected = sb.convert(sbt.to_numpy(x.cpu()), to)
-        assert torch.equal(bits(got).flatten().view(torch.uint8),
-                           torch.from_numpy(np.ascontiguousarray(expected).view(np.uint8).ravel()))
+    """Of typed tensors, and of codes in unsigned integers."""
+    codes = codes_of(source, (37, 53))[0]
+    expected, x = sb.convert(codes, to, format=source), torch.from_numpy(codes).to(device)
+    for given in (x, x.view(DTYPES[source])) if source in DTYPES else (x,):
+        got = sb.convert(given, to, format=source)
+        assert got.device == x.device and holds(got, expected)
+        assert got.dtype == DTYPES.get(to, got.dtype)
+
+
+@pytest.mark.parametrize("name", ["fp32", "fp16", "bf16", "e4m3", "e5m2"])
+def test_arithmetic(device: str, name: str) -> None:
+    operands = codes_of(name, (5000,))
+    for count, operations in ((1, (sb.sqrt, sb.rint)), (3, (sb.fma,)), (2, (
+            sb.add, sb.subtract, sb.multiply, sb.divide, sb.remainder, sb.minimum, sb.maximum, sb.fmin, sb.fmax))):
+        for operation in operations:
+            host = operation(*operands[:count], format=name)
+            got = operation(*(torch.from_numpy(x).to(device) for x in operands[:count]), format=name)
+            assert holds(got.value, host.value) and got.flags == host.flags, operation
+
+
+@pytest.mark.parametrize("name", ["fp32", "fp16", "bf16"])
+def test_lists_and_reductions(device: str, name: str) -> None:
+    given = [numbers(name, (5000,), device, seed) for seed in range(3)]
+    host = [sbt.to_numpy(x.cpu()).copy() for x in given]
+    assert repr(sb.inspect(given)) == repr(sb.inspect(host)) and sb.l2norm(given) == sb.l2norm(host)
+    for x, y in zip(given, host, strict=True):
+        for reduction in (sb.amax, sb.sum, sb.sum_of_squares, sb.counts):
+            assert reduction(x) == reduction(y)
+    assert repr(sb.unscale(given, 0.125)) == repr(sb.unscale(host, 0.125))
+    sb.scale(given, 3.0)
+    sb.scale(host, 3.0)
+    assert repr(sb.clip(given, 1.0)) == repr(sb.clip(host, 1.0))
+    assert all(holds(x, y) for x, y in zip(given, host, strict=True))
 
 
 LAYOUTS = {
@@ -133,6 +168,8 @@ def test_a_gpu_tensor_is_not_copied_silently(cuda: str) -> None:
         sbt.to_numpy(torch.ones(3, device=cuda))
     with pytest.raises(sb.InvalidArgument):
         sb.convert(torch.ones(3, device=cuda), "bf16", out=np.empty(3, np.uint16), format="fp32")
+    with pytest.raises(sb.InvalidArgument, match="must lie in the same memory as out"):
+        sb.add(torch.ones(4, device=cuda), np.ones(4, np.float32))
 
 
 def test_side_stream(cuda: str) -> None:
@@ -142,10 +179,11 @@ def test_side_stream(cuda: str) -> None:
     with torch.cuda.stream(side):
         torch.cuda._sleep(100_000_000)  # clock cycles: a call on another stream would read zeros
         x.fill_(3.0)
-        y = sb.convert(x, "bf16")
+        y, z = sb.convert(x, "bf16"), sb.convert(x, "bf16", stream=side)
         q = sb.quantize(x.view(1024, 1024), "TE_CURRENT")
+        f = sb.functions.relu(x, rule="torch_2_11")
     side.synchronize()
-    assert bool((y == 3.0).all()) and bool((q.dequantize() == 3.0).all())
+    assert all(bool((result == 3.0).all()) for result in (y, z, q.dequantize(), f))
 
 
 def test_graph_replay(cuda: str) -> None:
