@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from cuda_graphs import captured
 from emulated_gpu import EmulatedGpu, Training
 from gpu_rules import require
 
@@ -196,21 +197,16 @@ def test_a_finished_gradient_cannot_be_scaled(device: str) -> None:
 def test_a_graph_compares_gradients_of_the_loss(cuda: str) -> None:
     """With the expected gradient the backward pass leaves what the forward pass computed; else it replaces it."""
     x, targets = torch.randn(7, 4096, device=cuda, requires_grad=True), torch.arange(7, device=cuda)
-    grad, graph = torch.ones((), device=cuda), torch.cuda.CUDAGraph()
+    grad = torch.ones((), device=cuda)
 
     def gradient(f: Any) -> torch.Tensor:
         return torch.autograd.grad(f.cross_entropy(x, targets), x, grad)[0]
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        gradient(ours)
-    torch.cuda.synchronize()
-    with torch.cuda.graph(graph):
-        captured = gradient(ours)
+    graph, of_graph = captured(lambda: gradient(ours), lambda: gradient(ours))
     for number in (1.0, 0.3, 1.0):
         grad.fill_(number)
         graph.replay()
-        assert torch.equal(captured, gradient(F))
+        assert torch.equal(of_graph, gradient(F))
 
 
 def test_smoothed_labels_on_a_cpu() -> None:

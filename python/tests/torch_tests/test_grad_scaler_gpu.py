@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from cuda_graphs import no_waits, trained_twice
 
 import samebits as sb
 import samebits.torch as sbt
-from scaler_models import bits, model_of, wait_for_reports
+from scaler_models import model_of, wait_for_reports
 
 
 def test_gradients_on_the_cpu_and_the_gpu(cuda: str) -> None:
@@ -50,13 +51,10 @@ def test_nothing_waits_for_the_gpu(cuda: str, policy: str, max_norm: float) -> N
     x = torch.ones(3, 4, device=cuda)
     step(x)
     kept: list[Any] = []
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waits(cuda):
         for _ in range(10):
             step(x)
             kept.append([p.grad for p in model.parameters()])  # gradients move in every step
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert scaler.state_dict()["samebits"].count("updates 11\n") == 1
 
 
@@ -65,41 +63,11 @@ def test_graph_replays_are_eager_steps(cuda: str, max_norm: float) -> None:
     def parts() -> tuple[Any, Any, Any]:
         torch.manual_seed(0)
         model = model_of(cuda)
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=True, capturable=True)
-        scaler = sbt.GradScaler(cuda, 1024.0, max_norm=max_norm, growth_interval=3)
-        return model, optimizer, scaler
+        return (model, torch.optim.Adam(model.parameters(), lr=0.1, fused=True, capturable=True),
+                sbt.GradScaler(cuda, 1024.0, max_norm=max_norm, growth_interval=3))
 
-    def step(model: Any, optimizer: Any, scaler: Any, x: torch.Tensor) -> None:
-        optimizer.zero_grad()
-        scaler.scale(model(x).sum()).backward()
-        scaler.step(optimizer)
-        scaler.update()
-
-    make = torch.Generator().manual_seed(1)
-    inputs = torch.randn(12, 3, 4, generator=make)
+    inputs = torch.randn(12, 3, 4, generator=torch.Generator().manual_seed(1))
     inputs[7, 0, 0] = math.inf
-    inputs = inputs.to(cuda)
-    eager = parts()
-    for x in inputs:
-        step(*eager, x)
-    captured = parts()
-    x = torch.zeros(3, 4, device=cuda)
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for i in range(3):
-            x.copy_(inputs[i])
-            step(*captured, x)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    captured[1].zero_grad()
-    with torch.cuda.graph(graph):
-        step(*captured, x)
-    for i in range(3, 12):
-        x.copy_(inputs[i])
-        graph.replay()
-    torch.cuda.synchronize()
-    for a, b in zip(eager[0].parameters(), captured[0].parameters(), strict=True):
-        assert torch.equal(bits(a), bits(b))
-    assert eager[2].state_dict() == captured[2].state_dict()
-    assert repr(list(eager[2].reports())) == repr(list(captured[2].reports()))
+    eager, replayed = trained_twice(parts, inputs.to(cuda))
+    assert eager.state_dict() == replayed.state_dict()
+    assert repr(list(eager.reports())) == repr(list(replayed.reports()))

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+from cuda_graphs import captured, no_waits, trained_twice
+from optimizers import all_bits
 
+import samebits.torch as sbt
 from samebits.torch import optim
 
 SIZES = (5000, 1, 257, 1024, 4099)
@@ -155,73 +158,34 @@ def test_nothing_waits_and_graph_replays_are_eager_steps(cuda: str) -> None:
 
     make = torch.Generator().manual_seed(1)
     gradients = [[torch.randn(n, generator=make).bfloat16().to(cuda) for n in SIZES] for _ in range(12)]
-    eager, captured = parts(), parts()
+    eager, replayed = parts(), parts()
     found, scale = torch.zeros((), device=cuda), torch.full((), 8.0, device=cuda)
     for i, now in enumerate(gradients):
-        torch._foreach_copy_(eager[2], now)
-        found.fill_(float(i % 5 == 4))
-        step(eager[1], found, scale)
-        if i == 1:
-            torch.cuda.set_sync_debug_mode("error")
-    torch.cuda.set_sync_debug_mode("default")
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
+        with no_waits(cuda if i > 1 else "cpu"):
+            torch._foreach_copy_(eager[2], now)
+            found.fill_(float(i % 5 == 4))
+            step(eager[1], found, scale)
     found.zero_()
-    with torch.cuda.stream(side):
+
+    def warm_up() -> None:
         for now in gradients[:2]:
-            torch._foreach_copy_(captured[2], now)
-            step(captured[1], found, scale)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step(captured[1], found, scale)
+            torch._foreach_copy_(replayed[2], now)
+            step(replayed[1], found, scale)
+
+    graph, _ = captured(warm_up, lambda: step(replayed[1], found, scale))
     for i, now in list(enumerate(gradients))[2:]:
-        torch._foreach_copy_(captured[2], now)
+        torch._foreach_copy_(replayed[2], now)
         found.fill_(float(i % 5 == 4))
         graph.replay()
-    for p, q in zip(eager[0], captured[0], strict=True):
-        assert torch.equal(bits(p), bits(q))
-        for key in ("exp_avg", "exp_avg_sq", "exp_avg_sq_scale", "step"):
-            a, b = eager[1].state[p][key], captured[1].state[q][key]
-            assert torch.equal(a.view(torch.uint8) if a.itemsize == 1 else a,
-                               b.view(torch.uint8) if b.itemsize == 1 else b)
+    assert all_bits(*eager[:2]) == all_bits(*replayed[:2])
 
 
 @pytest.mark.parametrize("scaler", [False, True])
 def test_a_whole_iteration_in_a_graph(cuda: str, scaler: bool) -> None:
-    """Gradients of a graph lie in the graph's own memory."""
-    import samebits.torch as sbt
-
     def parts() -> tuple[Any, Any, Any]:
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.Linear(300, 4)).to(cuda)
         return model, optim.AdamW(model.parameters(), lr=0.01), sbt.GradScaler(
             cuda, 1024.0, growth_interval=3, enabled=scaler)
 
-    def step(model: Any, optimizer: Any, loss_scaler: Any, x: torch.Tensor) -> None:
-        optimizer.zero_grad()
-        loss_scaler.scale(model(x).square().sum()).backward()
-        loss_scaler.step(optimizer)
-        loss_scaler.update()
-
-    inputs = torch.randn(10, 5, 8, generator=torch.Generator().manual_seed(1)).to(cuda)
-    eager, captured = parts(), parts()
-    for x in inputs:
-        step(*eager, x)
-    x = torch.zeros_like(inputs[0])
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for i in range(3):
-            x.copy_(inputs[i])
-            step(*captured, x)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    captured[1].zero_grad()
-    with torch.cuda.graph(graph):
-        step(*captured, x)
-    for i in range(3, 10):
-        x.copy_(inputs[i])
-        graph.replay()
-    for p, q in zip(eager[0].parameters(), captured[0].parameters(), strict=True):
-        assert torch.equal(bits(p), bits(q))
+    trained_twice(parts, torch.randn(10, 5, 8, generator=torch.Generator().manual_seed(1)).to(cuda))

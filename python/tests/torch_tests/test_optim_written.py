@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from cuda_graphs import no_waits
+from optimizers import all_bits
 
 from samebits.torch import optim
 
@@ -55,13 +56,8 @@ def bits(t: torch.Tensor) -> torch.Tensor:
                                         8: torch.int64}[t.itemsize]).clone()
 
 
-def all_bits(p: torch.nn.Parameter, optimizer: Any) -> list[torch.Tensor]:
-    return [bits(p), *(bits(value) for _, value in sorted(optimizer.state[p].items()))]
-
-
 def assert_same(p: torch.nn.Parameter, optimizer: Any, q: torch.nn.Parameter, expected: Any) -> None:
-    for ours, theirs in zip(all_bits(p, optimizer), all_bits(q, expected), strict=True):
-        assert torch.equal(ours, theirs)
+    assert all_bits([p], optimizer) == all_bits([q], expected)
 
 
 def masked(p: torch.nn.Parameter) -> None:
@@ -279,19 +275,6 @@ def test_blocks_without_written_weights_keep_their_bits(device: str) -> None:
     assert torch.equal(bits(master)[other], bits(state["master"])[other])
     assert (scale != state["master_scale"]).tolist() == [False, False, True] + 5 * [False]
     assert float(p.detach()[300]) == 1000.0 == float(master[300]) * float(scale[2])
-
-
-@contextmanager
-def no_waits(device: str) -> Iterator[None]:
-    """Refuse waits for the GPU."""
-    if device != "cuda":
-        yield
-        return
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.parametrize("weights,dtype", [*MASTERS, *LOW_PARTS])
