@@ -202,9 +202,8 @@ def test_a_number_of_steps_that_is_none_is_refused(steps: Any) -> None:
 
 @pytest.mark.parametrize("options,text", [
     ({"amsgrad": True}, "state_dict: amsgrad is not supported"),
-    ({"bias_correction": False}, "state_dict: bias_correction=False"),
     ({"decoupled_weight_decay": False}, "state_dict: decoupled_weight_decay is False; use Adam"),
-    ({"betas": (0.9, 1.5)}, r"state_dict: betas\[1\]: must be in"), ({"lr": -1.0}, "state_dict: lr: must")])
+    ({"lr": -1.0}, "state_dict: lr: must")])
 def test_groups_that_no_step_could_update_are_refused(options: dict[str, Any], text: str) -> None:
     p, optimizer = made()
     groups = [{**optimizer.state_dict()["param_groups"][0], **options}]

@@ -64,14 +64,6 @@ def test_quantized_tensors_are_saved(device: str, tmp_path: Path, recipe: str, t
     (lambda: sbt.Float8Conv1D(32, 32, bias=None), TypeError, "bias: True or False is expected"),
     (lambda: sbt.Float8Linear(32, 32, recipe=3), TypeError, "recipe: a name, a Recipe or a Linear"),
     (lambda: sbt.LinearRecipe("TE_CURRENT", None, None), TypeError, "activations: a Recipe is expected; got a str"),
-    (lambda: sbt.optim.AdamW([torch.ones(2)], seed=-1), sb.InvalidArgument,
-     "params: seed: an integer of 0 .. 2^64 - 1 is expected; got -1"),
-    (lambda: sbt.optim.AdamW([torch.ones(2)], block=128.0), TypeError,
-     "params: block: an integer is expected; got 128.0"),
-    (lambda: sbt.optim.SGD([torch.ones(2)], nesterov="no", momentum=0.5), TypeError,
-     "params: nesterov: True or False is expected; got 'no'"),
-    (lambda: sbt.optim.Lion([torch.ones(2)], maximize=None), TypeError,
-     "maximize: True or False is expected; got None"),
 ])
 def test_constructors_refuse_wrong_types(call: Any, kind: type[Exception], begin: str) -> None:
     with pytest.raises(kind) as caught:
