@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,13 @@ def cuda() -> str:
     """The device of tests that need a GPU."""
     _require_gpu()
     return "cuda"
+
+
+@pytest.fixture
+def one_rank(device: str) -> Iterator[str]:
+    """The device of a test's tensors, in a process group of this process alone."""
+    dist = pytest.importorskip("torch.distributed")
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    yield device
+    dist.destroy_process_group()

@@ -6,7 +6,6 @@ import copy
 import io
 import pickle
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -306,17 +305,6 @@ def test_copies_and_pickles(device: str) -> None:
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), loaded):
         assert other.weight is not layer.weight and other.recipe == layer.recipe
         assert same(other(x), layer(x))
-
-
-@pytest.fixture
-def one_rank(device: str) -> Iterator[str]:
-    """A process group of this process alone."""
-    if not dist.is_available():
-        pytest.skip("this torch has no torch.distributed")
-    backend = "nccl" if device == "cuda" else "gloo"
-    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
-    yield device
-    dist.destroy_process_group()
 
 
 def by_fsdp(layer: torch.nn.Module) -> torch.nn.Module:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -89,15 +88,9 @@ def test_the_number_of_ranks_changes_no_bit(tmp_path: Path) -> None:
     assert alone[0] == run(steps=3, micro_batches=4)["digest"]
 
 
-@pytest.fixture
-def single_rank() -> Iterator[None]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
+@pytest.mark.parametrize("device", ["cpu"])
 @pytest.mark.parametrize("communication", parallel.FORMATS)
-def test_sums_are_those_of_reduce_gradients(communication: str, single_rank: None) -> None:
+def test_sums_are_those_of_reduce_gradients(communication: str, one_rank: str) -> None:
     make = torch.Generator().manual_seed(1)
     cuts = [[torch.randn(shape, generator=make) * 10.0**-k for k, shape in enumerate([(5, 7), (3,)])] for _ in range(4)]
     cuts[1][0][2, 3] = math.inf

@@ -358,30 +358,19 @@ def test_lists_of_losses(device: str) -> None:
         assert report.cause == cause
 
 
-def test_dtensor_gradients_by_local_shard(device: str) -> None:
-    dist = pytest.importorskip("torch.distributed")
-    tensors = pytest.importorskip("torch.distributed.tensor")
-    if dist.is_initialized():
-        pytest.skip("a process group is in use")
-    dist.init_process_group("gloo" if device == "cpu" else "nccl", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        mesh = dist.device_mesh.init_device_mesh(device, (1,))
-        p = torch.nn.Parameter(tensors.distribute_tensor(torch.zeros(8, 4, device=device), mesh, [tensors.Shard(0)]))
-        scaler = sbt.GradScaler(device, 8.0)
-        optimizer = torch.optim.SGD([p], lr=1.0)
-        for value in (8.0, math.inf):
-            scaler.scale(torch.ones((), device=device))
-            p.grad = tensors.distribute_tensor(torch.full((8, 4), value, device=device), mesh, [tensors.Shard(0)])
-            scaler.step(optimizer)
-            scaler.update()
-        assert scaler.get_scale() == 4.0
-        assert torch.equal(p.detach().to_local().cpu(), torch.full((8, 4), -1.0))
-        scaler = sbt.GradScaler(device, max_norm=1.0)
-        scaler.scale(torch.ones((), device=device))
-        with pytest.raises(sb.InvalidArgument, match="DTensor"):
-            scaler.unscale_(optimizer)
-    finally:
-        dist.destroy_process_group()
+def test_dtensor_gradients_by_local_shard(one_rank: str) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    whole = torch.zeros(8, 4, device=one_rank)
+    p = torch.nn.Parameter(distribute_tensor(whole, init_device_mesh(one_rank, (1,)), [Shard(0)]))
+    scaler, optimizer = sbt.GradScaler(one_rank, 8.0), torch.optim.SGD([p], lr=1.0)
+    for value in (8.0, math.inf):
+        step(scaler, optimizer, value)
+    assert scaler.get_scale() == 4.0
+    assert torch.equal(p.detach().to_local().cpu(), torch.full((8, 4), -1.0))
+    with pytest.raises(sb.InvalidArgument, match="DTensor"):
+        step(sbt.GradScaler(one_rank, max_norm=1.0), optimizer)
 
 
 @pytest.mark.parametrize(("max_norm", "value", "norm"), [

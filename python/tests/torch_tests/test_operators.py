@@ -136,22 +136,17 @@ def test_what_compiled_calls_refuse(device: str) -> None:
         sbt.convert(x, "bf16", seed=0, **stochastic), sbt.quantize(x, "TE_CURRENT", seed=0, **stochastic)
 
 
-def test_a_distributed_tensor_is_converted_shard_by_shard(device: str) -> None:
-    import torch.distributed as dist
+def test_a_distributed_tensor_is_converted_shard_by_shard(one_rank: str) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
 
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        mesh = dist.init_device_mesh(device, (1,))
-        x = distribute_tensor(numbers("fp32", (8, 16), device), mesh, [Shard(0)])
-        y = sbt.convert(x, "bf16")
-        assert y.placements == x.placements and same(y.to_local(), on_cpu(x.to_local(), "bf16"))
-        with pytest.raises(sb.InvalidArgument, match=r"DTensor .*pass x.to_local\(\)"):
-            sb.convert(x, "bf16")
-        with pytest.raises(sb.InvalidArgument, match="without stochastic rounding"):
-            sbt.convert(x, "bf16", rounding="stochastic")
-    finally:
-        dist.destroy_process_group()
+    x = distribute_tensor(numbers("fp32", (8, 16), one_rank), init_device_mesh(one_rank, (1,)), [Shard(0)])
+    y = sbt.convert(x, "bf16")
+    assert y.placements == x.placements and same(y.to_local(), on_cpu(x.to_local(), "bf16"))
+    with pytest.raises(sb.InvalidArgument, match=r"DTensor .*pass x.to_local\(\)"):
+        sb.convert(x, "bf16")
+    with pytest.raises(sb.InvalidArgument, match="without stochastic rounding"):
+        sbt.convert(x, "bf16", rounding="stochastic")
 
 
 def test_stochastic_rounding_needs_a_seed(device: str) -> None:
