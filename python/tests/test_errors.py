@@ -49,7 +49,6 @@ def read_only() -> np.ndarray:
         (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument, "seed: "),
         (lambda: sb.finfo("fp12"), sb.InvalidArgument, "name: 'fp12'"),
         (lambda: sb.quantize(X, "TE_CURENT"), sb.InvalidArgument, "one of TE_CURRENT"),
-        (lambda: sb.quantize(X, scale="tee"), sb.InvalidArgument, "scale: 'tee'"),
         (lambda: sb.quantize(X, "TE_DELAYED"), sb.InvalidArgument, "inverse_scales"),
         (lambda: sb.quantize(X).transposed, sb.InvalidArgument, "transposed=True"),
         (lambda: sb.matmul(X, X), sb.InvalidArgument, "."),

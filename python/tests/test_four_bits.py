@@ -1,8 +1,7 @@
-"""Codes of 4 and 6 bits: products, parts of a tensor, files, layouts, the transform of 16."""
+"""Codes of 4 and 6 bits: products, parts of a tensor, the transform of 16, codebooks."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,31 +40,6 @@ def test_a_part_has_the_codes_of_the_whole(name: str) -> None:
     assert (codes(part.scales) == codes(whole.scales)[rows, 2:4]).all()
     assert part.tensor_scale == whole.tensor_scale
     assert (part.dequantize() == whole.dequantize()[rows, 32:64]).all()
-
-
-@pytest.mark.parametrize("name", ["NVFP4_TE", "MXFP4_EVEN", "MXFP6_E3M2_FLOOR"])
-def test_files_pack_codes(name: str, tmp_path: Path) -> None:
-    q = sb.quantize(X[:, :33], name, transposed=True)
-    path = tmp_path / "q.safetensors"
-    q.save(path)
-    back = sb.load_quantized(path)
-    assert back.recipe == q.recipe and back.format == q.format
-    for field in ("codes", "scales", "codes_transposed", "scales_transposed"):
-        assert (codes(getattr(back, field)) == codes(getattr(q, field))).all()
-    assert (back.dequantize() == q.dequantize()).all()
-
-
-def test_layouts_of_codes_and_scales_come_back() -> None:
-    for order in ("low_first", "high_first"):
-        for format in ("e2m1", "e2m3", "e3m2"):
-            x = sb.convert(X[:3, :7].reshape(3, 1, 7), format)
-            packed = sb.pack_codes(x, order)
-            assert packed.shape == (3, 1, 4 if format == "e2m1" else 6)
-            assert (codes(sb.unpack_codes(packed, format, 7, order)) == codes(x)).all()
-    scales = sb.quantize(X, "NVFP4_TE").scales
-    for layout in ("padded_128x4", "padded_4x128", "swizzled_128x4"):
-        arranged = sb.arrange_scales(scales, layout, padding="one")
-        assert (codes(sb.restore_scales(arranged, layout, (6, 6), "e4m3")) == codes(scales)).all()
 
 
 def test_the_transform_is_the_matrix() -> None:

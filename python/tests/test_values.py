@@ -135,7 +135,7 @@ def test_statistics() -> None:
 def test_every_recipe(name: str, tmp_path: Path) -> None:
     recipe = sb.recipes[name]
     given = np.full((1, 1), 2, np.float32) if recipe.source == "delayed" else None
-    q = sb.quantize(X, name, transposed=True, inverse_scales=given)
+    q = sb.quantize(X[:63, :249], name, transposed=True, inverse_scales=given)  # files pack codes of an odd number
     t = q.transposed
     assert q.recipe == recipe
     for ours, turned in ((q.codes, t.codes), (q.scales, t.scales), (q.dequantize(), t.dequantize())):
