@@ -18,6 +18,7 @@ import samebits.torch as sbt
 #: Products of fp32 and of 16-bit formats.
 FP32_PRODUCT = "sum=ieee_fp32 order=ascending_fused"
 TENSOR_CORE_PRODUCT = "sum=tensor_core unit=hopper-wgmma"
+PRODUCTS = ("mm", "bmm", "addmm")
 
 Kernel = Callable[..., Any]
 
@@ -40,16 +41,21 @@ class EmulatedGpu(TorchDispatchMode):
             return func(*args, **kwargs)
         name = func._schema.name.removeprefix("aten::")
         product = None
-        if name in ("mm", "bmm", "addmm"):
-            product = FP32_PRODUCT if args[0].dtype == torch.float32 else TENSOR_CORE_PRODUCT
+        if name in PRODUCTS:
             self._products += 1
-            if self._product is not None and self._products == self._at:
-                product = self._product
+            product = self._product if self._products == self._at else None
         if name in self._kernels:
             result = self._kernels[name](func, args, kwargs)
             if result is not None:
                 return result
-        return sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
+        return run_by_rule(func, args, kwargs, product)
+
+
+def run_by_rule(func: Any, args: Any, kwargs: Any, product: str | None = None) -> Any:
+    """Return what a GPU of the rules returns; `product` is another rule of a product."""
+    if product is None and func._schema.name.removeprefix("aten::") in PRODUCTS:
+        product = FP32_PRODUCT if args[0].dtype == torch.float32 else TENSOR_CORE_PRODUCT
+    return sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
 
 
 def half(_func: Any, args: Any, _kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Kernels, Training
+from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Kernels, Training, run_by_rule
 
 import samebits
 import samebits.torch as sbt
@@ -55,13 +55,7 @@ class Fault:
         self.planted: tuple[list[int], list[int], int, int | None] | None = None
 
     def kernel(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if args[0].is_cuda:
-            result = func(*args, **kwargs)
-        else:
-            product = None
-            if self.operator in ("mm", "addmm"):
-                product = FP32_PRODUCT if args[0].dtype == torch.float32 else TENSOR_CORE_PRODUCT
-            result = sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
+        result = func(*args, **kwargs) if args[0].is_cuda else run_by_rule(func, args, kwargs)
         self.left -= 1
         if self.left == 0:
             self.plant(result[0] if isinstance(result, tuple) else result)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Kernel, Training
+from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Kernel, Training, run_by_rule
+from pages import EXAMPLES
 from test_kernel_rules import GROUPS, by_rule
 
 import samebits
@@ -16,8 +17,7 @@ import samebits.torch as sbt
 from samebits.torch import card, kernel_rules
 from samebits.torch.recompute import overload_of
 
-ROOT = Path(__file__).resolve().parents[3]
-STEP = ROOT / "examples" / "python" / "gpt_step.sbt"
+STEP = EXAMPLES / "gpt_step.sbt"
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +68,7 @@ WRONG = [["mm", "gelu", "_softmax", "cat", "_foreach_norm"], ["addmm", "add", "n
 def test_wrong_kernels_are_named(names: list[str], step: sbt.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """They flip a bit of the last result in each call; nothing else is reported."""
     def wrong(func: Any, args: Any, kwargs: Any) -> Any:
-        fp32_product = func._schema.name[6:] in ("mm", "bmm", "addmm") and args[0].dtype == torch.float32
-        product = FP32_PRODUCT if fp32_product else TENSOR_CORE_PRODUCT
-        result = sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
+        result = run_by_rule(func, args, kwargs)
         y = result[-1] if isinstance(result, list | tuple) else result
         flip(y, y.storage_offset() + y.numel() - 1, 3)
         return result
@@ -190,7 +188,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    example = runpy.run_path(str(ROOT / "examples" / "python" / "gpu_health_check.py"))
+    example = runpy.run_path(str(EXAMPLES / "gpu_health_check.py"))
     trace, healthy = Training(5).recorded(), EmulatedGpu()
     emulate(monkeypatch, healthy)
     state = example["health"](trace, "cpu", groups=[])

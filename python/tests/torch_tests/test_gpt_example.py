@@ -11,13 +11,11 @@ from xml.etree import ElementTree
 import pytest
 import torch
 import torch.distributed as dist
+from pages import ROOT, blocks, printed, text_of
 
 import samebits.torch as sbt
 from processes import Processes
 from samebits.testing import simulate_ranks
-
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 sys.path.insert(0, str(ROOT / "examples" / "gpt"))
 import parallel
@@ -116,19 +114,17 @@ def test_a_chart_has_all_curves(tmp_path: Path) -> None:
     assert "nan" not in path.read_text(encoding="utf-8")
 
 
-def test_the_page_measures_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                  capsys: pytest.CaptureFixture[str]) -> None:
-    block = PAGE.split("```python\n")[1].split("```")[0]
+def test_the_page_measures_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = blocks("docs/training.md", "python")[0]
     block = block.replace("steps=50", "steps=5").replace("precision.json", str(tmp_path / "map.json"))
     monkeypatch.chdir(ROOT)
-    exec(compile(block, "training.md", "exec"), {})
+    shown = printed(block)
     layers = [name for name, m in Training(device="cpu").model.named_modules() if isinstance(m, torch.nn.Linear)]
     assert list(sbt.load_precision_map(tmp_path / "map.json").layers) == layers
-    shown = capsys.readouterr().out
     assert all(shown.count(f"\n{name} ") == 4 for name in layers)
 
 
 def test_the_page_has_results_of_every_precision() -> None:
-    sections = PAGE.split("\n## ")
+    sections = text_of("docs/training.md").split("\n## ")
     for name in PRECISIONS:
         assert sum(f"| `{name}` |" in section for section in sections) >= 2, name

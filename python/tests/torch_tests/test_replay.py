@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from emulated_gpu import FP32_PRODUCT, EmulatedGpu, Training, half, recorded
+from pages import EXAMPLES
 
 import samebits
 import samebits.torch as sbt
@@ -435,7 +436,7 @@ def test_recordings_with_kernels() -> None:
 
 # --- A recorded step of a GPU -------------------------------------------------------------------------
 
-STEP = Path(__file__).resolve().parents[3] / "examples" / "python" / "gpt_step.sbt"
+STEP = EXAMPLES / "gpt_step.sbt"
 
 
 def test_a_step_of_a_gpu() -> None:

@@ -6,18 +6,14 @@ import os
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from pages import EXAMPLES, blocks
 
 from samebits.testing import check_conversion
-
-ROOT = Path(__file__).resolve().parents[3]
-EXAMPLES = ROOT / "examples" / "python"
-PAGE = (ROOT / "docs" / "python_testing.md").read_text(encoding="utf-8")
 
 
 def example(name: str) -> dict[str, Any]:
@@ -35,7 +31,7 @@ def test_planted_errors_in_triton_kernels_are_found() -> None:
     pytest.importorskip("triton")
     on_gpu = torch.cuda.is_available()
     text = run(str(EXAMPLES / "prove_your_triton_kernel.py"), interpreter=not on_gpu)
-    shown = PAGE.split("```text\n")[1].split("```")[0]
+    shown = blocks("docs/python_testing.md", "text")[0]
     assert shown in text.replace('device="cpu"', 'device="cuda"') + "\n"
     for says in ("ties away from zero instead of to even", "subnormal inputs flushed to zero",
                  "rounded twice: to fp16, then to e4m3"):
@@ -76,7 +72,7 @@ def test_errors_of_exact_results_are_below_half_an_ulp() -> None:
 
 def test_triton_rounds_fp8_twice_on_ada() -> None:
     pytest.importorskip("triton")
-    found = runpy.run_path(str(EXAMPLES / "findings" / "triton_fp8_on_ada.py"))
+    found = example("findings/triton_fp8_on_ada")
     for target in ("e4m3", "e5m2"):
         assert found["instructions"](target, 90) == [f"cvt.rn.satfinite.{target}x2.f32"]
         assert found["instructions"](target, 89) == ["cvt.rz.f16.f32", f"cvt.rn.satfinite.{target}x2.f16x2"]
