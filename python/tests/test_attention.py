@@ -78,15 +78,10 @@ def test_results() -> None:
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"kernel": "efficient"}, "attention of efficient has no rule"),
     ({"kernel": "flash_3"}, "attention of flash_3 has no rule"),
     ({"kernel": "fast"}, "kernel"),
     ({"dropout": 0.1}, "attention with dropout has no rule"),
-    ({"q": np.ones((1, 2, 4, 64), np.float32)}, "attention of flash of fp32 numbers has no rule"),
-    ({"q": np.ones((1, 2, 4, 80), np.float16)}, "head dimensions 64 and 128, got 80"),
-    ({"q": np.ones((1, 4, 4, 64), np.float16)}, "groups of queries that share a head"),
     ({"q": np.ones((2, 4, 64), np.float16)}, "q: 4 axes are expected, got 3"),
-    ({"causal": True, "q": np.ones((1, 2, 3, 64), np.float16)}, "as many keys as queries"),
     ({"scale": -1.0}, "scale: must be finite"),
 ])
 def test_refusals(change: dict[str, Any], message: str) -> None:
@@ -94,11 +89,3 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
     arguments: Any = {"q": x, "k": x, "v": x, "kernel": "flash"} | change
     with pytest.raises(samebits.Error, match=message):
         attention(**arguments)
-
-
-def test_dq_of_cudnn_above_256_keys_is_refused() -> None:
-    x = np.ones((1, 1, 257, 64), np.float16)
-    y = attention(x, x, x, kernel="cudnn")
-    with pytest.raises(samebits.Unsupported, match="differs from run to run above 256 keys"):
-        attention_backward(x, x, x, x, *y, kernel="cudnn")
-    assert attention_backward(x, x, x, x, *y, kernel="cudnn", dq=False).dk.shape == x.shape

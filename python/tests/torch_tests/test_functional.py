@@ -11,6 +11,7 @@ import copy
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -228,32 +229,30 @@ def test_autocast(device: str, dtype: torch.dtype) -> None:
             compare(lambda x, call=call: call(F, x), lambda x, call=call: call(ours, x), 1, x)
 
 
+def compare_losses(device: str, dtype: torch.dtype, theirs: Any, mine: Any) -> None:
+    """Compare losses of rows of all widths, two of them ignored, with expected gradients and others."""
+    for n in WIDTHS:
+        x, targets = 4 * rows(n, dtype, device), torch.arange(ROWS, device=device) % n
+        targets[[1, 4]] = -100
+        for grad, expected in ((1.0, 1.0), (0.3, 1.0), (32768.0, 32768.0), (1.7, None)):
+            compare(lambda x: theirs(x, targets), lambda x: mine(x, targets, expected_gradient=expected), grad, x)
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("dtype", FORMATS[1:])
 def test_losses_of_autocast_on_a_gpu(cuda: str, dtype: torch.dtype, reduction: Any) -> None:
     """Log-probabilities are rounded to 16 bits, and losses are not."""
-    for n in WIDTHS:
-        x, targets = 4 * rows(n, dtype, cuda), torch.arange(ROWS, device=cuda) % n
-        targets[[1, 4]] = -100
-        for grad, expected in ((1.0, 1.0), (0.3, 1.0), (32768.0, 32768.0), (1.7, None)):
-            with torch.autocast(cuda, dtype):
-                compare(lambda x: F.cross_entropy(x, targets, reduction=reduction),
-                        lambda x: ours.cross_entropy(x, targets, reduction=reduction, expected_gradient=expected),
-                        grad, x)
+    with torch.autocast(cuda, dtype):
+        compare_losses(cuda, dtype, *(partial(of.cross_entropy, reduction=reduction) for of in (F, ours)))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_losses_of_upcast_logits(device: str, dtype: torch.dtype, reduction: Any) -> None:
     """As of logits.float(): a CPU's results are those of fp32 logits, a GPU's those of PyTorch."""
-    for n in WIDTHS:
-        x, targets = 4 * rows(n, dtype, device), torch.arange(ROWS, device=device) % n
-        targets[[1, 4]] = -100
-        of = F if device == "cuda" else ours
-        for grad, expected in ((1.0, 1.0), (0.3, 1.0), (1.7, None)):
-            compare(lambda x: of.cross_entropy(x.float(), targets, reduction=reduction),
-                    lambda x: ours.cross_entropy(x, targets, reduction=reduction, upcast=True,
-                                                 expected_gradient=expected), grad, x)
+    of = F if device == "cuda" else ours
+    compare_losses(device, dtype, lambda x, targets: of.cross_entropy(x.float(), targets, reduction=reduction),
+                   partial(ours.cross_entropy, reduction=reduction, upcast=True))
 
 
 def test_refusals(device: str) -> None:

@@ -192,14 +192,6 @@ def test_groups_closures_and_layouts(device: str) -> None:
     assert last.tolist() == [0.5] * 3
 
 
-def test_a_gradient_in_another_order_of_memory(device: str) -> None:
-    ramp = torch.arange(24.0, device=device).reshape(1, 2, 3, 4)
-    p = torch.nn.Parameter(torch.zeros_like(ramp).contiguous(memory_format=torch.channels_last))
-    p.grad = ramp.clone()
-    optim.SGD([p], lr=1.0).step()
-    assert torch.equal(p.detach(), -ramp)
-
-
 def test_maximize_with_a_scaler(device: str) -> None:
     params, plain, opposite = (parameters(device) for _ in range(3))
     optimizer, expected = optim.AdamW(params, maximize=True), optim.AdamW(plain, maximize=True)

@@ -16,16 +16,6 @@ RULE: Any = {"rule": "torch_2_11"}
 aten = torch.ops.aten
 
 
-def test_rms_norm() -> None:
-    x, grad, weight = torch.randn(5, 96), torch.randn(5, 96), torch.randn(96)
-    y, rstd = sbt.recompute("aten._fused_rms_norm.default", (x, [96], weight, 1e-5))
-    expected = functions.rms_norm(x, weight, **RULE)
-    assert torch.equal(y, expected.out) and torch.equal(rstd, expected.rstd)
-    dx, dw = sbt.recompute("aten._fused_rms_norm_backward.default", (grad, x, [96], rstd, weight, [True, True]))
-    assert torch.equal(dx, functions.rms_norm_gradient(grad, x, rstd, weight, **RULE))
-    assert torch.equal(dw, functions.norm_parameter_gradients(grad, x, rstd, **RULE).weight)
-
-
 def test_norms_over_several_axes_take_and_give_parameters_in_their_shape() -> None:
     x, grad, (weight, bias) = torch.randn(5, 6, 8), torch.randn(5, 6, 8), torch.randn(2, 6, 8)
     rows, grads = x.reshape(5, 48), grad.reshape(5, 48)

@@ -110,12 +110,3 @@ def test_plain_callables_get_tensors(device: str) -> None:
             return applied
 
     check_loss_scaler(Plain, device=device, examples=24)
-
-
-def test_wrong_order_inside_a_scaler_is_reported() -> None:
-    class Refuses(torch.amp.GradScaler):
-        def update(self, new_scale: Any = None) -> None:
-            raise RuntimeError("no update")
-
-    text = failure(of("cpu", Refuses), examples=2)
-    assert "make_scaler raised RuntimeError: no update" in text

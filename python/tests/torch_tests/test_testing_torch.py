@@ -110,24 +110,12 @@ def test_out_arguments(device: str) -> None:
         check_conversion, skips, "fp32", "bf16", device=device, examples=1, fills_out=True)
 
 
-def test_wrong_results_are_reported(device: str) -> None:
-    def refuses(x: Any) -> Any:
-        if x.numel() % 8:
-            raise ValueError("n must be a multiple of 8")
-        return x.to(torch.bfloat16)
-
-    def writes_input(x: Any) -> Any:
-        result = x.to(torch.bfloat16)
-        x.zero_()
-        return result
-
+def test_results_of_another_kind_are_reported(device: str) -> None:
     def text(kernel: Any) -> str:
         return failure_of(check_conversion, kernel, "fp32", "bf16", device=device, examples=1)
 
-    assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in (text(refuses))
-    assert "writes_input changed its input" in text(writes_input)
+    assert "... changed its input" in text(lambda x: x.mul_(2).to(torch.bfloat16))
     assert f"returned ndarray; expected a torch tensor on {device}" in text(lambda x: np.zeros(x.shape, np.uint16))
-    assert "returned shape (0, 1); expected (0,)" in text(lambda x: x.to(torch.bfloat16)[:, None])
     assert "expected a tensor of bfloat16 or of uint16 codes for bf16, got torch.float32" in text(lambda x: x)
     assert f"returned Tensor on meta; expected a torch tensor on {device}" in text(
         lambda x: x.to(torch.bfloat16).to("meta"))
