@@ -19,14 +19,14 @@ from samebits import _core
 PACKAGE = Path(sb.__file__).parent
 
 
-def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run Python code in a new process."""
-    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True,
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a new process."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
 
 
 def test_import_needs_neither_torch_nor_ml_dtypes() -> None:
-    done = run("""
+    done = run("-c", """
 import sys
 sys.modules["ml_dtypes"] = sys.modules["torch"] = None  # importing them fails
 import numpy as np
@@ -48,7 +48,7 @@ else:
 
 
 def test_import_makes_no_cuda_call() -> None:
-    done = run("import samebits; print([l for l in open('/proc/self/maps') if 'libcuda' in l])")
+    done = run("-c", "import samebits; print([l for l in open('/proc/self/maps') if 'libcuda' in l])")
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
@@ -63,8 +63,7 @@ def test_version() -> None:
 
 
 def test_command_line() -> None:
-    done = subprocess.run([sys.executable, "-m", "samebits"], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
+    done = run("-m", "samebits")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"samebits {sb.__version__}")
     assert "reference" in done.stdout and "self-test: every check passed" in done.stdout
@@ -103,10 +102,7 @@ def test_threads() -> None:
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_import_leaves_the_gil_off() -> None:
-    check = "import sys, samebits; sys.exit(sys._is_gil_enabled())"
-    done = subprocess.run([sys.executable, "-c", check],
-                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
-    assert done.returncode == 0
+    assert run("-c", "import sys, samebits; sys.exit(sys._is_gil_enabled())").returncode == 0
 
 
 def test_the_gil_is_released() -> None:

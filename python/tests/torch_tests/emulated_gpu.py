@@ -138,6 +138,17 @@ class Training:
         self.optimizer.zero_grad()
         return loss.detach()
 
+    def scaled_step(self, scaler: Any, factor: float = 1.0, clip: bool = False) -> None:
+        """Take a step in bf16 with a loss scaler; clip gradients by sbt.clip_grad_norm_."""
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = self.model(self.words, self.targets)
+        scaler.scale(loss * factor).backward()
+        if clip:
+            sbt.clip_grad_norm_(self.model.parameters(), 0.01)
+        scaler.step(self.optimizer)
+        scaler.update()
+        self.optimizer.zero_grad()
+
     def recorded(self, path: Any = None, *, keep: Any = "sources", gpu: EmulatedGpu | None = None) -> sbt.Trace:
         """Return the recording of one step."""
         with gpu or EmulatedGpu(), sbt.record(path, keep=keep, names=self.model) as recorder:

@@ -38,6 +38,7 @@ def states(optimizer: Any, keys: tuple[str, ...]) -> list[torch.Tensor]:
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("AdamW", {"lr": 1e-3, "weight_decay": 0.1, "betas": (0.9, 0.95)}),
     ("AdamW", {"lr": 3e-4, "weight_decay": 0.0, "betas": (0.8, 0.999), "eps": 1e-6}),
+    *((name, {"weight_decay": 0.0, "eps": 0.0}) for name in ("AdamW", "Adam")),
     ("Adam", {"lr": 1e-3, "weight_decay": 0.0}),
     ("Adam", {"lr": 1e-3, "weight_decay": 0.1, "betas": (0.85, 0.9999)}),
     ("SGD", {"lr": 1e-2}),
@@ -70,6 +71,8 @@ def test_a_thousand_steps(cuda: str, where: str, dtype: torch.dtype, kind: str, 
     for step in range(steps):
         for p, q in zip(theirs_params, ours_params, strict=True):
             gradient = torch.randn(p.shape, generator=make, device=cuda) * 10.0 ** -(step % 7)
+            if settings.get("eps") == 0.0:  # 0 / 0: such elements become NaNs
+                gradient[::3] = 0
             p.grad = gradient.to(dtype)
             q.grad = p.grad.to(where, copy=True)
         theirs.step()
@@ -100,28 +103,6 @@ def test_fused_sgd_under_a_loss_scale(cuda: str, where: str, settings: dict[str,
         ours.step()
         differences(states(ours, ("momentum_buffer",)), states(theirs, ("momentum_buffer",)), wrong)
     assert int(wrong) == 0
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
-@pytest.mark.parametrize("kind", ["foreach", "fused"])
-@pytest.mark.parametrize("name", ["AdamW", "Adam"])
-def test_eps_of_zero(cuda: str, name: str, kind: str, dtype: torch.dtype) -> None:
-    """Elements without gradients become NaNs: 0 / 0."""
-    make = torch.Generator(cuda).manual_seed(3)
-    values = torch.randn(5000, generator=make, device=cuda).to(dtype)
-    a, b = (torch.nn.Parameter(values.clone()) for _ in range(2))
-    theirs = getattr(torch.optim, name)([a], eps=0.0, weight_decay=0.0, **{kind: True})
-    ours = getattr(optim, name)([b], eps=0.0, weight_decay=0.0, weights="direct",
-                                states="fp32" if dtype is torch.float32 else "bf16",
-                                profile=f"torch_{kind}")
-    for _ in range(10):
-        a.grad = torch.randn(5000, generator=make, device=cuda).to(dtype)
-        a.grad[::3] = 0
-        b.grad = a.grad.clone()
-        theirs.step()
-        ours.step()
-        assert torch.equal(bits(a), bits(b))
-    assert bool(a[::3].isnan().all()) and int(a.isnan().sum()) == a[::3].numel()
 
 
 def test_divided_by_the_scale(cuda: str) -> None:

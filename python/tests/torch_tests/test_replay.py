@@ -132,12 +132,7 @@ def test_steps_of_own_optimizers(options: dict[str, Any]) -> None:
         scaler = sbt.GradScaler("cpu", policy="native", max_norm=1.0)
     for _ in range(3):
         with EmulatedGpu(), sbt.record(names=training.model) as recorder:
-            with torch.autocast("cpu", torch.bfloat16):
-                loss = training.model(training.words, training.targets)
-            scaler.scale(loss).backward()
-            scaler.step(training.optimizer)
-            scaler.update()
-            training.optimizer.zero_grad()
+            training.scaled_step(scaler)
         replay = sbt.replay(recorder.trace)
         assert replay.equal, str(replay)
         step = next(step for step in replay.steps if step.operator == "samebits.optimizer_step")
@@ -153,14 +148,7 @@ def test_own_scalers_and_clipping_with_optimizers_of_pytorch(policy: str, foreac
     scaler = sbt.GradScaler("cpu", max_norm=0.01, enabled=policy != "clips", **options)
     with EmulatedGpu(), sbt.record(names=training.model) as recorder:
         for step in range(4):
-            with torch.autocast("cpu", torch.bfloat16):
-                loss = training.model(training.words, training.targets)
-            scaler.scale(loss * (torch.inf if step == 2 else 1)).backward()
-            if policy == "clips":
-                sbt.clip_grad_norm_(training.model.parameters(), 0.01)
-            scaler.step(training.optimizer)
-            scaler.update()
-            training.optimizer.zero_grad()
+            training.scaled_step(scaler, torch.inf if step == 2 else 1.0, policy == "clips")
     replay = sbt.replay(recorder.trace)
     assert replay.equal, str(replay)
     assert [step.operator for step in replay.steps].count("samebits.unscale") == 4
@@ -172,12 +160,7 @@ def test_unscaling_in_a_nested_recording() -> None:
     scaler = sbt.GradScaler("cpu", init_scale=2.0**10)
     with EmulatedGpu(), sbt.record(names=training.model) as outer, sbt.record(names=training.model) as inner:
         for factor in (torch.inf, 1.0):
-            with torch.autocast("cpu", torch.bfloat16):
-                loss = training.model(training.words, training.targets)
-            scaler.scale(loss * factor).backward()
-            scaler.step(training.optimizer)
-            scaler.update()
-            training.optimizer.zero_grad()
+            training.scaled_step(scaler, factor)
     replay = sbt.replay(inner.trace)
     assert replay.equal, str(replay)
     around = sbt.replay(outer.trace)
