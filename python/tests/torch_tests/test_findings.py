@@ -16,7 +16,6 @@ import pages
 import pytest
 import torch
 
-import samebits as sb
 from samebits.testing import check_conversion
 
 PROGRAMS = pages.EXAMPLES / "findings"
@@ -82,28 +81,6 @@ def test_fused_sgd_rounds_by_place_with_grad_scale(cuda: str) -> None:
     assert len(places) == 3072 and bool((places % 4 != 3).all())
     for arguments in ((4096,), (4095, 0, True), (4096, 1, True), (4096, 1)):
         assert len(rounded_twice(step(*arguments))) == 0, arguments
-
-
-def test_dlpack_drops_the_negative_bit() -> None:
-    found = program("negative_bit")
-    results = {name: found["attempt"](read) for name, read in found["READERS"].items()}
-    assert results["np.from_dlpack(x)"] == [1.0, 2.0, 3.0]
-    assert results["x.tolist()"] == [-1.0, -2.0, -3.0]
-    with pytest.raises(sb.InvalidArgument, match="negative bit"):
-        sb.convert(found["flagged"](), "fp64")
-
-
-def test_scale_0_makes_parameters_nan() -> None:
-    found = program("scale_zero")
-    scaler = torch.amp.GradScaler("cpu")
-    assert found["bad_steps_until_zero"](scaler) == 166
-    assert found["parameters_after_a_good_step"](scaler).isnan().all()
-
-
-def test_load_state_dict_casts() -> None:
-    before, after = program("load_state_dict_casts")["states_after_a_checkpoint"]()
-    assert after["step"] == before["step"]
-    assert after["master"][0] == after["codes"][0] == "torch.bfloat16"
 
 
 def test_nan_of_cpu_casts() -> None:

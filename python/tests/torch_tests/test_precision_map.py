@@ -42,9 +42,8 @@ converted = sbt.float8_layers
 ALL = ["h.0.mlp.0", "h.0.mlp.2", "h.1.mlp.0", "h.1.mlp.2", "lm_head"]
 
 
-def test_parameters_names_and_hooks_stay(device: str) -> None:
+def test_hooks_and_optimizers_stay(device: str) -> None:
     model = Model().to(device)
-    parameters = dict(model.named_parameters())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     calls: list[str] = []
     model.lm_head.register_forward_hook(lambda *_: calls.append("forward"))
@@ -55,10 +54,6 @@ def test_parameters_names_and_hooks_stay(device: str) -> None:
     assert converted(model) == dict.fromkeys(ALL, "TE_CURRENT")
     assert not model.lm_head.training
     model.train()
-    after = dict(model.named_parameters())
-    assert list(after) == list(parameters)
-    assert all(after[name] is p for name, p in parameters.items())
-    assert list(model.state_dict()) == list(state)
     model.load_state_dict(state)
     before = model.lm_head.weight.detach().clone()
     model(torch.randn(2, 3, 32, device=device)).sum().backward()

@@ -9,13 +9,12 @@ versions and other GPUs are skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from gpu_rules import FORMATS, codes, different, require
+from test_functional import rows
 
 from samebits import functions
 
@@ -98,21 +97,8 @@ def test_torch_compile_returns_the_rules_bits(name: str, format: str, cuda: str)
     assert not found, f"{len(found)} chunks differ, first: {found[0]}"
 
 
-def rows_of(n: int, block: int) -> Any:
-    """Rows of different kinds, [8, block]; elements from n on are not read."""
-    random = np.random.default_rng(n)
-    x = random.standard_normal((8, block)).astype(np.float32) * 3
-    x[1] *= 30
-    x[2] = 1.5
-    x[3, random.integers(n)] = 60000
-    x[4, random.integers(n)] = -np.inf
-    x[5, random.integers(n)] = np.inf
-    x[6, random.integers(n)] = np.nan
-    return x
-
-
 def softmax_differences(n: int, block: int, warps: int, format: str, device: str) -> str:
-    x = torch.from_numpy(rows_of(n, block)).to(FORMATS[format]).to(device)
+    x = rows(block, FORMATS[format], device, seed=n)  # elements from n on are not read
     y = torch.empty_like(x)
     softmax_kernel[(len(x),)](x, y, n, block, num_warps=warps)
     on_cpu = x.cpu()[:, :n]
