@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.differences import difference
+from samebits.torch.operators import Operator
 from samebits.torch.recompute import overload_of, reason_of
 from samebits.torch.record import record
 from samebits.torch.replay import Player, only_draws, short_name
@@ -58,17 +59,6 @@ class Explanation:
         return self.text
 
 
-class _Result(TorchDispatchMode):
-    """An operator returns a given result."""
-
-    def __init__(self, operator: Any, result: Any) -> None:
-        super().__init__()
-        self._operator, self._result = operator, result
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self._result if func is self._operator else func(*args, **(kwargs or {}))
-
-
 def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
     """Return a recording: one that is given, or of a program, or of one operator."""
     if isinstance(x, Trace):
@@ -81,9 +71,8 @@ def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
         return recorder.trace
     if operator is None:
         raise InvalidArgument("operator: name the operator of these results, such as 'aten.mm.default'")
-    func = overload_of(operator)
-    with _Result(func, x), record(keep="all") as recorder:
-        func(*inputs)
+    with record(keep="all") as recorder:
+        recorder.see(Operator.of(overload_of(operator)), lambda: [*inputs], lambda: x)
     return recorder.trace
 
 

@@ -15,7 +15,6 @@ from torch._C._dynamo import eval_frame
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from samebits.torch import recorded_calls
 from samebits.torch.recorded_modules import Modules
 from samebits.torch.trace import NAMES
 
@@ -56,11 +55,6 @@ class Operator:
                    torch.Tag.inplace_view in func.tags,
                    not any(isinstance(a.type, torch.ListType) for _, a in written))
 
-    @classmethod
-    def of_call(cls, call: recorded_calls.Call) -> Operator:
-        short = call.name.removeprefix("samebits.")
-        return cls(call.name, short, False, call.writes, counts=False)  # the call raised the versions already
-
     @functools.cached_property
     def is_attention(self) -> bool:
         return "attention" in self.short
@@ -83,6 +77,10 @@ class Operator:
         """Whether PyTorch now runs the operator by a deterministic algorithm."""
         return torch._C._get_deterministic_algorithms() and not (  # where it only warns, attention stays
             self.is_attention and torch.is_deterministic_algorithms_warn_only_enabled())
+
+
+#: The modes whose blocks have been entered.
+ACTIVE: list[OperatorMode] = []
 
 
 class OperatorMode(TorchDispatchMode):
@@ -110,11 +108,11 @@ class OperatorMode(TorchDispatchMode):
         self._patch.__enter__()
         self._tracker.__enter__()
         super().__enter__()
-        recorded_calls.ACTIVE.append(self)
+        ACTIVE.append(self)
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        recorded_calls.ACTIVE.remove(self)
+        ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
         self._patch.__exit__(None, None, None)
@@ -147,15 +145,26 @@ class OperatorMode(TorchDispatchMode):
                 return result
             if operator.passes:
                 return func(*args, **kwargs)
+        return self._seen(operator, args, kwargs, tensors, lambda: func(*args, **kwargs))
+
+    def _seen(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor],
+              run: Callable[[], Any]) -> Any:
+        """Run an operator, and see what it reads and writes."""
         state = self.before(operator, args, kwargs, tensors)
         try:
             with self.while_running():
-                result = func(*args, **kwargs)
+                result = run()
         except BaseException:
             self.failed(operator, state)
             raise
         self.after(operator, result, state)
         return result
+
+    def see(self, operator: Operator, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
+        """Run what PyTorch's dispatcher does not see as an operator; its tensors of no axis are no numbers."""
+        with self._dispatching, _disable_current_modes():
+            args = arguments()
+            self._seen(operator, args, {}, tensors_of(args), run)
 
     def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         """Called before an operator runs, with this mode off; returns what `after` gets."""
@@ -171,19 +180,6 @@ class OperatorMode(TorchDispatchMode):
 
     def failed(self, operator: Operator, state: Any) -> None:
         """Called in place of `after` when an operator has raised an error."""
-
-    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
-        """Run kernels of this package, which are one operator, whose tensors of no axis are no numbers."""
-        operator = Operator.of_call(call)
-        with self._dispatching, _disable_current_modes():
-            args = arguments()
-            state = self.before(operator, args, {}, tensors_of(args))
-            try:
-                result = run()
-            except BaseException:
-                self.failed(operator, state)
-                raise
-            self.after(operator, result, state)
 
     def written_unseen(self, x: torch.Tensor) -> None:
         """Called when a kernel has written x, and is part of no operator."""

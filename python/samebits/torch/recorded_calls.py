@@ -7,41 +7,35 @@ says what a kernel of no operator has written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-#: The recorders whose blocks have been entered.
-ACTIVE: list[Any] = []
+from samebits.torch.operators import ACTIVE, Operator, tensors_of
+
 #: What a GradScaler sets on an optimizer.
 _SCALING = ("found_inf", "grad_scale", "grad_mul")
 
 
-@dataclass(frozen=True)
-class Call:
-    """An operator of this package: name, and places and names of arguments that it writes."""
-
-    name: str
-    writes: tuple[tuple[int, str], ...]
+def _operator(short: str, *writes: tuple[int, str]) -> Operator:
+    """Return an operator of this package, with the places and names of arguments that it writes."""
+    return Operator(f"samebits.{short}", short, False, writes, counts=False)  # the call raised the versions already
 
 
-STEP = Call("samebits.optimizer_step", ((3, "values"),))
-UNSCALE = Call("samebits.unscale", ((0, "gradients"), (2, "report")))
-INSPECT = Call("samebits.inspect_gradients", ((2, "report"),))
+STEP = _operator("optimizer_step", (3, "values"))
+UNSCALE = _operator("unscale", (0, "gradients"), (2, "report"))
+INSPECT = _operator("inspect_gradients", (2, "report"))
 
 
-def run(call: Call, arguments: Callable[[], list[Any]], kernels: Callable[[], Any]) -> None:
+def run(operator: Operator, arguments: Callable[[], list[Any]], kernels: Callable[[], Any]) -> None:
     """Call kernels: as one operator of the innermost recorder, if one sees operators now.
 
     arguments: makes the operator's arguments. kernels: returns its results.
     """
-    from samebits.torch.operators import tensors_of
-
     if not ACTIVE or not torch._C._len_torch_dispatch_stack():  # within a recorder's own work there is none
         kernels()
         return
-    ACTIVE[-1].record_call(call, arguments, kernels)
+    ACTIVE[-1].see(operator, arguments, kernels)
     if len(ACTIVE) > 1:
         for x in tensors_of(arguments()):
             written_unseen(x, ACTIVE[:-1])
