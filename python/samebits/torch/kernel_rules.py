@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -58,25 +59,25 @@ def operand(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tens
 
 
 @contextmanager
-def deterministic(on: bool = True) -> Iterator[None]:
+def _during(get: Callable[[], Any], put: Callable[[Any], None], value: Any) -> Iterator[None]:
+    """Have a setting of PyTorch for a block, or for the calls of a function."""
+    before = get()
+    put(value)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+def deterministic(on: bool = True) -> Any:
     """Set whether algorithms are deterministic."""
-    before = torch.get_deterministic_debug_mode()
-    torch.use_deterministic_algorithms(on)
-    try:
-        yield
-    finally:
-        torch.set_deterministic_debug_mode(before)
+    return _during(torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 2 if on else 0)
 
 
-@contextmanager
-def tf32(allowed: bool) -> Iterator[None]:
+def tf32(allowed: bool) -> Any:
     """Set whether products of fp32 may be computed as TF32."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+    of = torch.backends.cuda.matmul, "allow_tf32"
+    return _during(partial(getattr, *of), partial(setattr, *of), allowed)
 
 
 def indices(seed: int, count: int, limit: int) -> torch.Tensor:
