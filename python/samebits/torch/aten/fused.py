@@ -105,19 +105,18 @@ def _norm_options(eps: float, *parameters: Any) -> Any:
 
 
 @rule("add_layer_norm")
-def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    y, total, mean, rstd = _core.norm_of_sum(False, as_rows(x, shape), as_rows(added, shape), flat(weight), flat(bias),
-                                             _norm_options(eps, weight, bias))
+def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, bias: Any, eps: float,
+                    rms: bool = False) -> Any:
+    y, total, *statistics = _core.norm_of_sum(rms, as_rows(x, shape), as_rows(added, shape), flat(weight), flat(bias),
+                                              _norm_options(eps, weight, bias))
     of = statistics_shape(x, shape)
-    return shaped(y, x.shape), shaped(total, x.shape), shaped(mean, of), shaped(rstd, of)
+    return shaped(y, x.shape), shaped(total, x.shape), *(shaped(each, of) for each in statistics)
 
 
 @rule("add_rms_norm")
-def _add_rms_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, eps: float | None) -> Any:
+def _add_rms_norm(how: Conditions, x: Any, added: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(torch.float32).eps if eps is None else eps
-    y, total, rstd = _core.norm_of_sum(True, as_rows(x, shape), as_rows(added, shape), flat(weight), None,
-                                       _norm_options(eps, weight))
-    return shaped(y, x.shape), shaped(total, x.shape), shaped(rstd, statistics_shape(x, shape))
+    return _add_layer_norm(how, x, added, shape, weight, None, eps, True)
 
 
 @rule("add_norm_backward")

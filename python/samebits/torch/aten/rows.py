@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from samebits import functions
-from samebits.torch.aten.registry import RULE, Conditions, require, rule, stored
+from samebits.torch.aten.registry import RULE, RULES, Conditions, require, rule, stored
 
 
 def _last(x: Any, dim: int, *dtypes: Any) -> None:
@@ -27,10 +28,10 @@ def _widened(x: Any, other: Any) -> tuple[Any, Any]:
 
 
 @rule("_softmax")
-def _softmax(_how: Conditions, x: Any, dim: int, other: Any) -> Any:
+def _softmax(_how: Conditions, x: Any, dim: int, other: Any, function: Any = functions.softmax) -> Any:
     x, other = _widened(x, other)
     _last(x, dim, other)
-    return functions.softmax(x.contiguous(), offset=_offset(x), **RULE)
+    return function(x.contiguous(), offset=_offset(x), **RULE)
 
 
 @rule("_safe_softmax")
@@ -40,27 +41,18 @@ def _safe_softmax(how: Conditions, x: Any, dim: int, dtype: Any = None) -> Any:
     return torch.where(masked, torch.zeros((), dtype=x.dtype), _softmax(how, x, dim, dtype))
 
 
-@rule("_log_softmax")
-def _log_softmax(_how: Conditions, x: Any, dim: int, half_to_float: bool) -> Any:
-    x, other = _widened(x, half_to_float)
-    _last(x, dim, other)
-    return functions.log_softmax(x.contiguous(), offset=_offset(x), **RULE)
-
-
 @rule("_softmax_backward_data")
-def _softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
+def _softmax_backward(how: Conditions, grad: Any, y: Any, dim: int, dtype: Any, log: bool = False) -> Any:
     if dtype == torch.float16 and y.dtype == torch.float32:  # the order is that of fp32
-        return stored(_softmax_backward(_how, grad, y, dim, y.dtype), dtype)
+        return stored(_softmax_backward(how, grad, y, dim, y.dtype, log), dtype)
     _last(y, dim, dtype)
+    if log:
+        return functions.log_softmax_gradient(grad.contiguous(), y.contiguous(), offset=_offset(grad), **RULE)
     return functions.softmax_gradient(grad.contiguous(), y.contiguous(), **RULE)
 
 
-@rule("_log_softmax_backward_data")
-def _log_softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
-    if dtype == torch.float16 and y.dtype == torch.float32:
-        return stored(_log_softmax_backward(_how, grad, y, dim, y.dtype), dtype)
-    _last(y, dim, dtype)
-    return functions.log_softmax_gradient(grad.contiguous(), y.contiguous(), offset=_offset(grad), **RULE)
+RULES["_log_softmax"] = partial(_softmax, function=functions.log_softmax)
+RULES["_log_softmax_backward_data"] = partial(_softmax_backward, log=True)
 
 
 def _offset(x: torch.Tensor) -> int:
@@ -104,14 +96,16 @@ def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, ep
 @rule("native_layer_norm_backward")
 def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any,
                          _bias: Any, mask: Any) -> Any:
+    """Of RMSNorm if there is no mean."""
     rows, grads = as_rows(x, shape), as_rows(grad, shape)
-    mean, rstd = (shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd))
+    statistics = [shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd) if each is not None]
     dx = dw = db = None
     if mask[0]:
-        dx = shaped(functions.layer_norm_gradient(grads, rows, mean, rstd, flat(weight), **RULE), x.shape)
+        gradient = functions.rms_norm_gradient if mean is None else functions.layer_norm_gradient
+        dx = shaped(gradient(grads, rows, *statistics, flat(weight), **RULE), x.shape)
     if mask[1] or mask[2]:
-        dw, db = (shaped(each, shape) for each in functions.norm_parameter_gradients(
-            grads, rows, rstd, mean, multiprocessors=how.multiprocessors, **RULE))
+        dw, db = (each if each is None else shaped(each, shape) for each in functions.norm_parameter_gradients(
+            grads, rows, *statistics[::-1], multiprocessors=how.multiprocessors, **RULE))
     return dx, dw if mask[1] else None, db if mask[2] else None
 
 
@@ -124,15 +118,7 @@ def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | No
 
 @rule("_fused_rms_norm_backward")
 def _rms_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, rstd: Any, weight: Any, mask: Any) -> Any:
-    rows, grads = as_rows(x, shape), as_rows(grad, shape)
-    rstd = shaped(rstd, (*rows.shape[:-1], 1))
-    dx = dw = None
-    if mask[0]:
-        dx = shaped(functions.rms_norm_gradient(grads, rows, rstd, flat(weight), **RULE), x.shape)
-    if mask[1]:
-        dw = shaped(functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
-                                                        **RULE).weight, shape)
-    return dx, dw
+    return _layer_norm_backward(how, grad, x, shape, None, rstd, weight, None, [*mask, False])[:2]
 
 
 @rule("embedding_dense_backward")
@@ -142,14 +128,14 @@ def _embedding_backward(how: Conditions, grad: Any, indices: Any, words: int, pa
                                         deterministic=how.deterministic, **RULE)
 
 
-_REDUCTIONS: Any = ("none", "mean", "sum")
+def _nll_options(logs: Any, weight: Any, reduction: int, ignored: int) -> dict[str, Any]:
+    require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
+    return {"reduction": ("none", "mean", "sum")[reduction], "log_probabilities": True, "ignore_index": ignored, **RULE}
 
 
 @rule("nll_loss_forward")
 def _nll_loss(_how: Conditions, logs: Any, targets: Any, weight: Any, reduction: int, ignored: int) -> Any:
-    require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
-    loss = functions.cross_entropy(logs, targets, reduction=_REDUCTIONS[reduction], log_probabilities=True,
-                                   ignore_index=ignored, **RULE)
+    loss = functions.cross_entropy(logs, targets, **_nll_options(logs, weight, reduction, ignored))
     counted = 0 if reduction == 0 else int((targets != ignored).sum())
     return loss, torch.tensor(counted, dtype=logs.dtype)
 
@@ -157,9 +143,8 @@ def _nll_loss(_how: Conditions, logs: Any, targets: Any, weight: Any, reduction:
 @rule("nll_loss_backward")
 def _nll_loss_backward(_how: Conditions, grad: Any, logs: Any, targets: Any, weight: Any, reduction: int,
                        ignored: int, _counted: Any) -> Any:
-    require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
-    return functions.cross_entropy_gradient(grad.contiguous(), logs, targets, reduction=_REDUCTIONS[reduction],
-                                            log_probabilities=True, ignore_index=ignored, **RULE)
+    return functions.cross_entropy_gradient(grad.contiguous(), logs, targets,
+                                            **_nll_options(logs, weight, reduction, ignored))
 
 
 def _loss_options(x: Any, reduction: str, ignored: int, smoothing: float, widens: bool, upcast: bool) -> dict[str, Any]:
