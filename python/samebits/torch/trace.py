@@ -172,26 +172,21 @@ class HashBuffer:
 
     def __init__(self, slots: int = 1 << 16) -> None:
         self._slots = slots  # enough for many steps: a full buffer is waited for
-        self._owners: list[Any] = []
-        self._tensors: list[torch.Tensor] = []
-        self._buffers: dict[int, tuple[torch.Tensor, list[Any]]] = {}  # by device; the CPU is -1
+        self._noted: dict[int, tuple[list[Any], list[torch.Tensor]]] = {}  # by device; the CPU is -1
+        self._buffers: dict[int, tuple[torch.Tensor, list[Any]]] = {}
 
     def add(self, owners: Sequence[Any], tensors: Sequence[torch.Tensor]) -> None:
         """Note tensors. At the end owner[1] of a list, or owner["hash"] of a dict, is a tensor's hash."""
-        self._owners += owners
-        self._tensors += tensors
+        for owner, x in zip(owners, tensors, strict=True):
+            there = self._noted.setdefault(x.get_device(), ([], []))
+            there[0].append(owner)
+            there[1].append(x)
 
     def enqueue(self) -> None:
         """Hash what was noted."""
-        if not self._tensors:
-            return
-        owners, tensors, self._owners, self._tensors = self._owners, self._tensors, [], []
-        devices = [x.get_device() for x in tensors]
-        if devices.count(devices[0]) == len(tensors):
-            return self._enqueue(devices[0], owners, tensors)
-        for device in dict.fromkeys(devices):
-            there = [i for i, one in enumerate(devices) if one == device]
-            self._enqueue(device, [owners[i] for i in there], [tensors[i] for i in there])
+        noted, self._noted = self._noted, {}
+        for device, there in noted.items():
+            self._enqueue(device, *there)
 
     def _enqueue(self, device: int, owners: list[Any], tensors: list[torch.Tensor]) -> None:
         buffer, known = self._buffers.get(device, (None, []))
