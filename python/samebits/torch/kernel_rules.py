@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import samebits
-from samebits.torch.record import record as recorded
+from samebits.torch.record import machine, record as recorded
 from samebits.torch.operators import PRODUCTS, tensors_of
 from samebits.torch.replay import replay
 from samebits.torch.trace import hashes_of
@@ -287,17 +286,9 @@ def _launched(device: str) -> Iterator[list[str]]:
 
 def _machine(device: str) -> dict[str, Any]:
     """Return versions, and the card."""
-    found: dict[str, Any] = {"samebits": samebits.__version__, "torch": torch.__version__,
-                             "cuda": torch.version.cuda}
-    for library in distributions():
-        name = library.metadata["Name"] or ""
-        if name.startswith(("nvidia-cublas", "nvidia-cudnn")):
-            found[name] = library.version
-    if device != "cpu":
-        p = torch.cuda.get_device_properties(device)
-        found |= {"card": p.name, "multiprocessors": p.multi_processor_count,
-                  "cudnn": torch.backends.cudnn.version()}
-    return found
+    found = {library.metadata["Name"] or "": library.version for library in distributions()}
+    libraries = {name: found[name] for name in found if name.startswith(("nvidia-cublas", "nvidia-cudnn"))}
+    return {key: value for key, value in machine(device).items() if key != "tf32"} | libraries
 
 
 def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, Any]:

@@ -42,12 +42,10 @@ def spaced(n: int) -> slice:
 
 
 def on_host(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return tensors in host memory; small ones of a device and format are copied together."""
-    found: dict[str, torch.Tensor] = {}
+    """Return tensors in host memory; those of a device and format are copied together."""
+    found = dict(tensors)
     groups: dict[tuple[torch.device, torch.dtype], list[str]] = {}
     for name, x in tensors.items():
-        part = x.is_cpu and x.nbytes < x.untyped_storage().nbytes()  # of a common copy
-        found[name] = x.clone() if part else x
         if not x.is_cpu:
             groups.setdefault((x.device, x.dtype), []).append(name)
     for names in groups.values():
@@ -72,7 +70,6 @@ class Recorder(OperatorMode):
         self._path, self._keep, self._names = path, keep, names
         self._patterns = ["*"] if keep == "all" else keep if isinstance(keep, list) else []
         self._reads: list[Any] = []  # of this operator: sources that it reads written
-        self._small: dict[str, torch.Tensor] = {}  # of this operator: sources of a few bytes
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
         self.trace = Trace()
@@ -116,8 +113,6 @@ class Recorder(OperatorMode):
             entry = {"op": operator.name, "args": encode(args, False, self), "kwargs": encode(kwargs, False, self)}
             if self._reads:
                 entry["read"] = self._reads
-            if self._small:
-                self._keep_small()
             self._hashes.enqueue()
             return written, entry
 
@@ -167,14 +162,6 @@ class Recorder(OperatorMode):
         matches = any(fnmatchcase(name, pattern) for name in names for pattern in self._patterns)
         return matches or (operator.random and self._keep != "hashes")
 
-    def _keep_small(self) -> None:
-        """Copy the small sources of an operator together: an optimizer reads one of each parameter."""
-        small, self._small = self._small, {}
-        for device in {x.device for x in small.values()}:
-            there = {name: x for name, x in small.items() if x.device == device}
-            parts = torch.cat([*there.values()]).split([x.numel() for x in there.values()])
-            self.trace.tensors.update(zip(there, parts, strict=True))
-
     def _keep_tensor(self, name: str, x: torch.Tensor) -> None:
         """Keep a copy, a large one in host memory."""
         copy = x.detach().clone(memory_format=torch.contiguous_format)
@@ -211,9 +198,7 @@ class Recorder(OperatorMode):
         content = bytes_of(storage)
         block["source"] = self._names.get(storage._cdata, f"source {number}")
         self._hashes.add([block], [content])
-        if content.numel() <= SMALL:
-            self._small[f"block.{number}"] = content
-        elif self._keep != "hashes":
+        if content.numel() <= SMALL or self._keep != "hashes":
             self._keep_tensor(f"block.{number}", content)
 
     def __del__(self, free: Any = torch.UntypedStorage._free_weak_ref) -> None:
@@ -265,11 +250,11 @@ def record(path: str | os.PathLike[str] | None = None, *,
     return Recorder(path, kept, sources, kernels)
 
 
-def machine() -> dict[str, Any]:
-    """Return versions, the card, and whether TF32 is allowed."""
+def machine(device: str | None = None) -> dict[str, Any]:
+    """Return versions, the card (by default the current one), and whether TF32 is allowed."""
     found: dict[str, Any] = {"samebits": samebits.__version__, "torch": torch.__version__}
-    if torch.cuda.is_available():
-        p = torch.cuda.get_device_properties()
+    if torch.cuda.is_available() and device != "cpu":
+        p = torch.cuda.get_device_properties(device)
         found |= {"card": p.name, "multiprocessors": p.multi_processor_count, "cuda": torch.version.cuda,
                   "cudnn": torch.backends.cudnn.version(),
                   "tf32": torch.backends.cuda.matmul.allow_tf32}
