@@ -13,9 +13,7 @@ tensor_view tensor_of(const array& a) {
 }
 
 array operand_of(nb::handle arrays, int i, const char* name, nb::handle format) {
-  const nb::handle x = item(arrays, i);
-  if (format.is_none() || format.ptr() == nullptr) return array_of(x, {.name = name});
-  return array_of(x, {.name = name, .format = format_of(format)});
+  return array_of(item(arrays, i), {.name = name, .format = format_of(format)});
 }
 
 /// q, k and v.

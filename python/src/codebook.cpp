@@ -116,35 +116,31 @@ void dequantize_blocks_of(nb::handle codes, nb::handle absmax, nb::handle nested
 
 void quantize_int8_of(nb::handle x, nb::handle format, nb::handle steps, nb::handle codes,
                       nb::handle absmax, nb::handle threads) {
-  const array a = array_of(x, {.name = "x", .format = format_of(format)});
-  const matrix_view in = view_of({&a, "x"});
+  const viewed in(x, {.name = "x", .format = format_of(format)});
   const auto by = enumerator_of<codebook_steps>(steps, "steps");
   const auto to = span_of<std::int8_t>(codes, "codes", access::write);
   const auto scales = span_of<float>(absmax, "absmax", access::write);
-  const executor where = executor_of(threads, nb::none(), nb::none(), a, a.size());
-  run(a.size(), [&] { quantize_int8_rows(in, by, to, scales, where); });
+  const executor where = executor_of(threads, nb::none(), nb::none(), in.a, in.a.size());
+  run(in.a.size(), [&] { quantize_int8_rows(in.view, by, to, scales, where); });
 }
 
 void dequantize_int8_of(nb::handle codes, nb::handle absmax, nb::handle out, nb::handle format,
                         nb::handle threads) {
-  const array a =
-      array_of(out, {.name = "out", .needs = access::write, .format = format_of(format)});
-  const matrix_view to = view_of({&a, "out"});
+  const viewed to(out, {.name = "out", .needs = access::write, .format = format_of(format)});
   const auto from = span_of<const std::int8_t>(codes, "codes");
   const auto scales = span_of<const float>(absmax, "absmax");
-  const executor where = executor_of(threads, nb::none(), nb::none(), a, a.size());
-  run(a.size(), [&] { dequantize_int8_rows(from, scales, to, where); });
+  const executor where = executor_of(threads, nb::none(), nb::none(), to.a, to.a.size());
+  run(to.a.size(), [&] { dequantize_int8_rows(from, scales, to.view, where); });
 }
 
 void random_hadamard_of(nb::handle x, nb::handle format, std::uint16_t signs, nb::handle unit,
                         nb::handle out, nb::handle to, nb::handle threads) {
-  const array a = array_of(x, {.name = "x", .format = format_of(format)});
-  const matrix_view in = view_of({&a, "x"});
-  const array b = array_of(out, {.name = "out", .needs = access::write, .format = format_of(to)});
-  const matrix_view target = view_of({&b, "out"});
+  const viewed in(x, {.name = "x", .format = format_of(format)});
+  const viewed target(out, {.name = "out", .needs = access::write, .format = format_of(to)});
   const accumulator sum = accumulator::tensor_core(enumerator_of<tensor_unit>(unit, "unit"), 0);
-  const executor where = executor_of(threads, nb::none(), nb::none(), a, 16 * a.size());
-  run(16 * a.size(), [&] { random_hadamard(in, target, signs, sum, where); });
+  const std::int64_t work = 16 * in.a.size();
+  const executor where = executor_of(threads, nb::none(), nb::none(), in.a, work);
+  run(work, [&] { random_hadamard(in.view, target.view, signs, sum, where); });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Quantization, dequantization, recipes, delayed scaling.
 #include "samebits/quantize.hpp"
 
-#include "call.hpp"
+#include "call_arrays.hpp"
 #include "samebits/delayed_scaling.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/recipe.hpp"
@@ -130,65 +130,68 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
                         statistics ? tuple_of(found) : nb::none(), name(results.each[0].a.format));
 }
 
-// Codes and scales of f(gate) * up, rounded to nearest even.
+// Options and results of a call that quantizes what it computes from rows, rounded to nearest even.
+struct quantized_rows {
+  const call_arrays& of;
+  quantize_options options;
+  quantized_arrays results;
+
+  quantized_rows(const call_arrays& rows, nb::handle to, nb::handle scale_format, nb::handle rules,
+                 nb::handle overflow_policy)
+      : of(rows),
+        options(options_of<quantize_options>(rules)),
+        results(rows.like, rows.first, nb::none(), false, false, options.tile,
+                format_named(to, "to"), format_named(scale_format, "scale_format"), rows.stream) {
+    options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
+  }
+
+  // Calls call(outputs, executor); `in` is the name of the first array in messages.
+  template <class Call>
+  void compute(const char* in, const Call& call) const {
+    const quantize_outputs outputs = results.outputs();
+    const auto size = of.first.a.size();
+    const executor on = executor_of(of.where, of.first.a, size);
+    run(size, [&] { call(outputs, on); },
+        {{"in", in}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
+  }
+};
+
+// Codes and scales of f(gate) * up.
 nb::tuple gated_quantize(nb::handle gate, nb::handle up, nb::handle function_name, nb::handle to,
                          nb::handle scale_format, nb::handle rules, nb::handle overflow_policy) {
   const auto f = enumerator_of<function>(function_name, "function");
-  const viewed first(gate, {.name = "gate"}), second(up, {.name = "up"});
-  auto options = options_of<quantize_options>(rules);
-  options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
-  const quantized_arrays results(gate, first, nb::none(), false, false, options.tile,
-                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
-                                 nullptr);
-  const quantize_outputs outputs = results.outputs();
-  const auto size = first.a.size();
-  const executor on = executor_of(nb::none(), nb::none(), nb::none(), first.a, size);
-  const auto call = [&] {
-    samebits::gated_quantize(f, first.view, second.view, outputs, options,
+  const call_arrays a(gate, "gate");
+  const viewed second(up, {.name = "up"});
+  const quantized_rows q(a, to, scale_format, rules, overflow_policy);
+  q.compute("gate", [&](const quantize_outputs& outputs, const executor& on) {
+    samebits::gated_quantize(f, a.first.view, second.view, outputs, q.options,
                              function_rule::torch_2_11, on);
-  };
-  run(size, call,
-      {{"in", "gate"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
-  return nb::make_tuple(results.object(0), results.object(1));
+  });
+  return nb::make_tuple(q.results.object(0), q.results.object(1));
 }
 
 // Codes and scales of a norm of x, or of x + added; then x + added, mean and rstd, or None. `norm` is
 // (RMSNorm, options, weight, bias), `to` as in gated_quantize.
 nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::handle to,
                         nb::handle scale_format, nb::handle rules, nb::handle overflow_policy) {
-  const auto given = [&](nb::handle array, const char* name) {
-    return array.is_none() ? viewed() : viewed(array, {.name = name});
-  };
-  const bool rms = flag_of(norm[0], "rms"), adds = !added.is_none();
+  const bool rms = flag_of(norm[0], "rms");
   const auto how = options_of<layer_norm_options>(norm[1]);
-  const viewed in(x, {.name = "x"}), second = given(added, "added"),
-                                     weight = given(norm[2], "weight"),
-                                     bias = given(norm[3], "bias");
-  auto options = options_of<quantize_options>(rules);
-  options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
-  const quantized_arrays results(x, in, nb::none(), false, false, options.tile,
-                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
-                                 nullptr);
-  const std::int64_t rows[] = {in.view.rows, 1};
-  const output sum = adds ? new_output(x, in.a, in.a.format) : output{},
-               mean = rms ? output{} : new_output(x, in.a, 2, rows, format_id::fp32),
-               rstd = new_output(x, in.a, 2, rows, format_id::fp32);
-  const auto view = [](const output& o, const char* name) {
-    return o.object.is_valid() ? view_of({&o.a, name}) : matrix_view{};
-  };
-  const matrix_view h = view(sum, "sum"), m = view(mean, "mean"), r = view(rstd, "rstd");
-  const quantize_outputs outputs = results.outputs();
-  const executor on = executor_of(nb::none(), nb::none(), nb::none(), in.a, in.a.size());
-  const auto call = [&] {
+  const call_arrays a(x, "x");
+  const viewed second = a.operand(added, "added"), weight = a.operand(norm[2], "weight"),
+               bias = a.operand(norm[3], "bias");
+  const quantized_rows q(a, to, scale_format, rules, overflow_policy);
+  const output sum = added.is_none() ? output{} : a.result(),
+               mean = rms ? output{} : a.new_column(), rstd = a.new_column();
+  const matrix_view h = added.is_none() ? matrix_view{} : view_of(sum, "sum");
+  q.compute("in", [&](const quantize_outputs& outputs, const executor& on) {
     if (rms) {
-      return rms_norm_quantize(in.view, second.view, weight.view, h, r, outputs, options, how, on);
+      return rms_norm_quantize(a.first.view, second.view, weight.view, h, a.column(rstd), outputs,
+                               q.options, how, on);
     }
-    layer_norm_quantize(in.view, second.view, weight.view, bias.view, h, m, r, outputs, options,
-                        how, on);
-  };
-  run(in.a.size(), call,
-      {{"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
-  return nb::make_tuple(results.object(0), results.object(1), object_of(sum), object_of(mean),
+    layer_norm_quantize(a.first.view, second.view, weight.view, bias.view, h, a.column(mean),
+                        a.column(rstd), outputs, q.options, how, on);
+  });
+  return nb::make_tuple(q.results.object(0), q.results.object(1), object_of(sum), object_of(mean),
                         object_of(rstd));
 }
 

@@ -146,10 +146,6 @@ bool same_elements(const array& a, const array& b) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether the elements of an array surely lie at distinct addresses: each stride steps over all
 // axes with smaller strides. Slices, transposes and reversed axes of an ordinary array do so.
 bool elements_are_distinct(const array& a) {
