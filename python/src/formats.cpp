@@ -12,54 +12,25 @@ nb::list names_of_formats() {
   return result;
 }
 
+// The enumerations besides formats; each has the name of its type.
+// clang-format off
+#define SAMEBITS_PYTHON_ENUMERATIONS(each)                                                      \
+  each(rounding) each(overflow) each(nan_policy) each(operation) each(accumulation)             \
+  each(sum_order) each(scale_rule) each(nonfinite) each(scale_overflow) each(scale_source)      \
+  each(history_choice) each(zero_step) each(scaling_policy) each(step_cause) each(scale_change) \
+  each(accumulator_kind) each(fp32_order) each(scale_order) each(addend) each(slice_order)      \
+  each(slice_sum) each(slice_rounding) each(tensor_unit) each(evidence) each(verify_extent)     \
+  each(autocast_rule) each(training_precision) each(function) each(attention_kernel)            \
+  each(function_rule) each(loss_reduction) each(update_rule) each(update_profile)               \
+  each(stored_format) each(low_part) each(stream_purpose) each(rotary_angle) each(packing)      \
+  each(scale_layout) each(scale_padding) each(codebook) each(codebook_steps)
+// clang-format on
+#define SAMEBITS_PYTHON_ENUMERATION(name) {#name, names_of<name>},
 constexpr struct {
   std::string_view name;
   nb::list (*names)();
-} enumerations[] = {
-    {"format", names_of_formats},
-    {"rounding", names_of<rounding>},
-    {"overflow", names_of<overflow>},
-    {"nan_policy", names_of<nan_policy>},
-    {"operation", names_of<operation>},
-    {"accumulation", names_of<accumulation>},
-    {"sum_order", names_of<sum_order>},
-    {"scale_rule", names_of<scale_rule>},
-    {"nonfinite", names_of<nonfinite>},
-    {"scale_overflow", names_of<scale_overflow>},
-    {"scale_source", names_of<scale_source>},
-    {"history_choice", names_of<history_choice>},
-    {"zero_step", names_of<zero_step>},
-    {"scaling_policy", names_of<scaling_policy>},
-    {"step_cause", names_of<step_cause>},
-    {"scale_change", names_of<scale_change>},
-    {"accumulator_kind", names_of<accumulator_kind>},
-    {"fp32_order", names_of<fp32_order>},
-    {"scale_order", names_of<scale_order>},
-    {"addend", names_of<addend>},
-    {"slice_order", names_of<slice_order>},
-    {"slice_sum", names_of<slice_sum>},
-    {"slice_rounding", names_of<slice_rounding>},
-    {"tensor_unit", names_of<tensor_unit>},
-    {"evidence", names_of<evidence>},
-    {"verify_extent", names_of<verify_extent>},
-    {"autocast_rule", names_of<autocast_rule>},
-    {"training_precision", names_of<training_precision>},
-    {"function", names_of<function>},
-    {"attention_kernel", names_of<attention_kernel>},
-    {"function_rule", names_of<function_rule>},
-    {"loss_reduction", names_of<loss_reduction>},
-    {"update_rule", names_of<update_rule>},
-    {"update_profile", names_of<update_profile>},
-    {"stored_format", names_of<stored_format>},
-    {"low_part", names_of<low_part>},
-    {"stream_purpose", names_of<stream_purpose>},
-    {"rotary_angle", names_of<rotary_angle>},
-    {"packing", names_of<packing>},
-    {"scale_layout", names_of<scale_layout>},
-    {"scale_padding", names_of<scale_padding>},
-    {"codebook", names_of<codebook>},
-    {"codebook_steps", names_of<codebook_steps>},
-};
+} enumerations[] = {{"format", names_of_formats},
+                    SAMEBITS_PYTHON_ENUMERATIONS(SAMEBITS_PYTHON_ENUMERATION)};
 
 nb::list names(std::string_view wanted) {
   for (const auto& e : enumerations) {
