@@ -180,6 +180,7 @@ SIGNATURES = {
     "LossOptions": ("training_functions", "_loss_options"),
     "AttentionOptions": ("attention", "_options"),
     "QuantizeOptions": ("quantize", "quantize"),
+    "DequantizeOptions": ("quantize", "dequantize"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),
     "ShardOptions": ("ranks/shards", "norm_of_shards"),

@@ -30,8 +30,8 @@ from samebits.torch.tensors import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.option_types import QuantizeOptions
-    from samebits.typing import FormatLike, RecipeName, ScaleRule
+    from samebits.option_types import DequantizeOptions, QuantizeOptions
+    from samebits.typing import FormatLike, RecipeName
 
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
 
@@ -229,11 +229,8 @@ def recipe_of_text(text: str) -> Recipe:
 
 
 @options_of(samebits.dequantize)
-def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
-               tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
-               scale_format: FormatLike | None = None, scale: ScaleRule = "te",
-               tensor_scale: Any = None, out: Any = None, threads: int | None = None,
-               backend: str | None = None, stream: Any = None) -> torch.Tensor:
+def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32",
+               **options: Unpack[DequantizeOptions]) -> torch.Tensor:
     """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
 
     Examples
@@ -243,16 +240,14 @@ def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32
     tensor([[ 1., -2.]], dtype=torch.bfloat16)
     """
     if not needs_operator(codes):
-        return samebits.dequantize(codes, scales, to, tile=tile, format=format,
-                                   scale_format=scale_format, scale=scale,
-                                   tensor_scale=tensor_scale, out=out, threads=threads,
-                                   backend=backend, stream=stream)
-    refuse_options("dequantize", {"tensor_scale": tensor_scale, "out": out, "threads": threads,
-                                  "backend": backend, "stream": stream})
-    return ops.dequantize_v1(
-        codes, scales, constant_format_name(to), *tile,
-        None if format is None else constant_format_name(format, "format"),
-        None if scale_format is None else constant_format_name(scale_format, "scale_format"))
+        return samebits.dequantize(codes, scales, to, **options)
+    left: dict[str, Any] = {"tile": (1, 128), "format": None, "scale_format": None, **options}
+    left.pop("scale", None)
+    tile, *formats = (left.pop(name) for name in ("tile", "format", "scale_format"))
+    refuse_options("dequantize", left)
+    names = [None if given is None else constant_format_name(given, name)
+             for given, name in zip(formats, ("format", "scale_format"), strict=True)]
+    return ops.dequantize_v1(codes, scales, constant_format_name(to), *tile, *names)
 
 
 @options_of(quantize)
