@@ -24,8 +24,9 @@ viewed factor(nb::handle x, const char* name, std::optional<format_id> format,
   return v;
 }
 
-viewed factor_or_none(nb::handle x, const char* name, std::optional<format_id> format = {}) {
-  return x.is_none() ? viewed{} : factor(x, name, format);
+viewed factor_or_none(nb::handle x, const char* name, std::optional<format_id> format = {},
+                      void* stream = nullptr) {
+  return x.is_none() ? viewed{} : factor(x, name, format, access::read, stream);
 }
 
 nb::tuple tuple_of(const product_error& e) {
@@ -126,26 +127,19 @@ struct planned {
       : stream(stream_in(where)),
         a(factor(left, "a", {}, access::read, stream)),
         b(factor(right, "b", {}, access::read, stream)),
-        d(factor(out, "out", {}, access::write, stream)) {
-    const auto scales_of = [&](nb::handle x, const char* name) {
-      return x.is_none() ? viewed{} : factor(x, name, {}, access::read, stream);
-    };
-    a_scales = scales_of(scales[0], "a_scales"), b_scales = scales_of(scales[1], "b_scales");
+        d(factor(out, "out", {}, access::write, stream)),
+        a_scales(factor_or_none(scales[0], "a_scales", {}, stream)),
+        b_scales(factor_or_none(scales[1], "b_scales", {}, stream)) {
     options.a_scales = {a_scales.view, tile_of(how[0], "a_tile")};
     options.b_scales = {b_scales.view, tile_of(how[1], "b_tile")};
     options.fast_accumulation = flag_of(how[2], "fast_accumulation");
     on = executor_of(where, a.a, elements_without_release);
   }
-  // `result`: what the caller named D by.
-  template <class Call>
-  void run(const Call& call, const char* result) const {
-    python::run(call, {{"d", result}});
-  }
 };
 
 matmul_plan plan_of(const planned& p) {
   std::optional<matmul_plan> made;
-  p.run([&] { made.emplace(p.a.view, p.b.view, p.d.view, p.options, p.on); }, "out_dtype");
+  run([&] { made.emplace(p.a.view, p.b.view, p.d.view, p.options, p.on); }, {{"d", "out_dtype"}});
   return *std::move(made);
 }
 
@@ -158,7 +152,7 @@ struct plan {
   void run(nb::handle a, nb::handle b, nb::handle out, nb::tuple scales, nb::tuple how,
            nb::handle where) const {
     const planned p(a, b, out, scales, how, where);
-    p.run([&] { of.run(p.a.view, p.b.view, p.d.view, p.options, p.on); }, "out");
+    python::run([&] { of.run(p.a.view, p.b.view, p.d.view, p.options, p.on); }, {{"d", "out"}});
   }
   [[nodiscard]] std::string rule() const { return rule_text({of.rule(), addend::last}); }
 };
