@@ -130,31 +130,24 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
                         statistics ? tuple_of(found) : nb::none(), name(results.each[0].a.format));
 }
 
-// Options and results of a call that quantizes what it computes from rows, rounded to nearest even.
-struct quantized_rows {
-  const call_arrays& of;
-  quantize_options options;
-  quantized_arrays results;
-
-  quantized_rows(const call_arrays& rows, nb::handle to, nb::handle scale_format, nb::handle rules,
-                 nb::handle overflow_policy)
-      : of(rows),
-        options(options_of<quantize_options>(rules)),
-        results(rows.like, rows.first, nb::none(), false, false, options.tile,
-                format_named(to, "to"), format_named(scale_format, "scale_format"), rows.stream) {
-    options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
-  }
-
-  // Calls call(outputs, executor); `in` is the name of the first array in messages.
-  template <class Call>
-  void compute(const char* in, const Call& call) const {
-    const quantize_outputs outputs = results.outputs();
-    const auto size = of.first.a.size();
-    const executor on = executor_of(of.where, of.first.a, size);
-    run(size, [&] { call(outputs, on); },
-        {{"in", in}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
-  }
-};
+// Returns codes and scales that call(outputs, options, executor) computes from rows and quantizes to
+// nearest even; `in` is the name of the first array in messages.
+template <class Call>
+quantized_arrays quantized_rows(const call_arrays& a, const char* in, nb::handle to,
+                                nb::handle scale_format, nb::handle rules,
+                                nb::handle overflow_policy, const Call& call) {
+  auto options = options_of<quantize_options>(rules);
+  options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
+  quantized_arrays results(a.like, a.first, nb::none(), false, false, options.tile,
+                           format_named(to, "to"), format_named(scale_format, "scale_format"),
+                           a.stream);
+  const quantize_outputs outputs = results.outputs();
+  const auto size = a.first.a.size();
+  const executor on = executor_of(a.where, a.first.a, size);
+  run(size, [&] { call(outputs, options, on); },
+      {{"in", in}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
+  return results;
+}
 
 // Codes and scales of f(gate) * up.
 nb::tuple gated_quantize(nb::handle gate, nb::handle up, nb::handle function_name, nb::handle to,
@@ -162,12 +155,13 @@ nb::tuple gated_quantize(nb::handle gate, nb::handle up, nb::handle function_nam
   const auto f = enumerator_of<function>(function_name, "function");
   const call_arrays a(gate, "gate");
   const viewed second(up, {.name = "up"});
-  const quantized_rows q(a, to, scale_format, rules, overflow_policy);
-  q.compute("gate", [&](const quantize_outputs& outputs, const executor& on) {
-    samebits::gated_quantize(f, a.first.view, second.view, outputs, q.options,
-                             function_rule::torch_2_11, on);
-  });
-  return nb::make_tuple(q.results.object(0), q.results.object(1));
+  const quantized_arrays results =
+      quantized_rows(a, "gate", to, scale_format, rules, overflow_policy,
+                     [&](const auto& outputs, const auto& options, const executor& on) {
+                       samebits::gated_quantize(f, a.first.view, second.view, outputs, options,
+                                                function_rule::torch_2_11, on);
+                     });
+  return nb::make_tuple(results.object(0), results.object(1));
 }
 
 // Codes and scales of a norm of x, or of x + added; then x + added, mean and rstd, or None. `norm` is
@@ -179,19 +173,20 @@ nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::hand
   const call_arrays a(x, "x");
   const viewed second = a.operand(added, "added"), weight = a.operand(norm[2], "weight"),
                bias = a.operand(norm[3], "bias");
-  const quantized_rows q(a, to, scale_format, rules, overflow_policy);
   const output sum = added.is_none() ? output{} : a.result(),
                mean = rms ? output{} : a.new_column(), rstd = a.new_column();
   const matrix_view h = added.is_none() ? matrix_view{} : view_of(sum, "sum");
-  q.compute("in", [&](const quantize_outputs& outputs, const executor& on) {
-    if (rms) {
-      return rms_norm_quantize(a.first.view, second.view, weight.view, h, a.column(rstd), outputs,
-                               q.options, how, on);
-    }
-    layer_norm_quantize(a.first.view, second.view, weight.view, bias.view, h, a.column(mean),
-                        a.column(rstd), outputs, q.options, how, on);
-  });
-  return nb::make_tuple(q.results.object(0), q.results.object(1), object_of(sum), object_of(mean),
+  const quantized_arrays results = quantized_rows(
+      a, "in", to, scale_format, rules, overflow_policy,
+      [&](const auto& outputs, const auto& options, const executor& on) {
+        if (rms) {
+          return rms_norm_quantize(a.first.view, second.view, weight.view, h, a.column(rstd),
+                                   outputs, options, how, on);
+        }
+        layer_norm_quantize(a.first.view, second.view, weight.view, bias.view, h, a.column(mean),
+                            a.column(rstd), outputs, options, how, on);
+      });
+  return nb::make_tuple(results.object(0), results.object(1), object_of(sum), object_of(mean),
                         object_of(rstd));
 }
 
