@@ -14,10 +14,7 @@ namespace samebits {
 /// Memory of a view: `host` for CPU backends, `device` for CUDA backends.
 enum class memory_space : std::uint8_t { host, device };
 template <>
-inline constexpr auto table_of<memory_space> = enum_table<memory_space>({
-    {memory_space::host, "host"},
-    {memory_space::device, "device"},
-});
+inline constexpr auto table_of<memory_space> = enum_table<memory_space::device>({"host", "device"});
 
 /// Description of one compiled backend, as `fpinspect backends` prints it.
 struct backend_info {

@@ -28,20 +28,15 @@ namespace samebits {
 /// The amax that decides: the maximum of the history, or the most recent one.
 enum class history_choice : std::uint8_t { maximum, most_recent };
 template <>
-inline constexpr auto table_of<history_choice> = enum_table<history_choice>({
-    {history_choice::maximum, "maximum"},
-    {history_choice::most_recent, "most_recent"},
-});
+inline constexpr auto table_of<history_choice> =
+    enum_table<history_choice::most_recent>({"maximum", "most_recent"});
 
 /// An update whose history[0] is 0, as after a tensor of zeros. skip: the update does nothing, like
 /// TransformerEngine's fused update. roll: the update runs as for any other amax, like
 /// TransformerEngine's unfused update.
 enum class zero_step : std::uint8_t { skip, roll };
 template <>
-inline constexpr auto table_of<zero_step> = enum_table<zero_step>({
-    {zero_step::skip, "skip"},
-    {zero_step::roll, "roll"},
-});
+inline constexpr auto table_of<zero_step> = enum_table<zero_step::roll>({"skip", "roll"});
 
 /// Settings of delayed scaling.
 struct delayed_settings {

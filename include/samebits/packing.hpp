@@ -32,10 +32,8 @@ namespace samebits {
 
 enum class packing : std::uint8_t { low_first, high_first };
 template <>
-inline constexpr auto table_of<packing> = enum_table<packing>({
-    {packing::low_first, "low_first"},
-    {packing::high_first, "high_first"},
-});
+inline constexpr auto table_of<packing> = enum_table<packing::high_first>({"low_first",
+                                                                           "high_first"});
 
 /// Returns the bits of a code: those of sign, exponent and mantissa.
 SAMEBITS_INLINE constexpr int code_bits(format_id id) {

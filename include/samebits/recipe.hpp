@@ -24,10 +24,8 @@ namespace samebits {
 /// from earlier tensors (samebits/delayed_scaling.hpp).
 enum class scale_source : std::uint8_t { current, delayed };
 template <>
-inline constexpr auto table_of<scale_source> = enum_table<scale_source>({
-    {scale_source::current, "current"},
-    {scale_source::delayed, "delayed"},
-});
+inline constexpr auto table_of<scale_source> = enum_table<scale_source::delayed>({"current",
+                                                                                  "delayed"});
 
 /// Everything besides the input that determines codes and scales, for a rule with two levels also
 /// the tensor's scale. Codes are rounded to nearest even.
@@ -57,10 +55,8 @@ enum class recipe_evidence : std::uint8_t {
   library_output,  ///< checked against the library's own output, recorded under tests/golden
 };
 template <>
-inline constexpr auto table_of<recipe_evidence> = enum_table<recipe_evidence>({
-    {recipe_evidence::unverified, "unverified"},
-    {recipe_evidence::library_output, "library output"},
-});
+inline constexpr auto table_of<recipe_evidence> =
+    enum_table<recipe_evidence::library_output>({"unverified", "library output"});
 
 /// A named recipe: its rules, the library calls that it reproduces, and the evidence.
 struct recipe_preset {

@@ -100,10 +100,7 @@ double sum_of_squares(const const_matrix_view& in, const executor& where = {});
 /// Format that dot() rounds each product and each sum to, to nearest even.
 enum class accumulation : std::uint8_t { fp32, fp64 };
 template <>
-inline constexpr auto table_of<accumulation> = enum_table<accumulation>({
-    {accumulation::fp32, "fp32"},
-    {accumulation::fp64, "fp64"},
-});
+inline constexpr auto table_of<accumulation> = enum_table<accumulation::fp64>({"fp32", "fp64"});
 
 /// The order in which dot() adds its products.
 enum class sum_order : std::uint8_t {
@@ -111,10 +108,8 @@ enum class sum_order : std::uint8_t {
   sequential,  ///< ((p0 + p1) + p2) + ..., on one thread
 };
 template <>
-inline constexpr auto table_of<sum_order> = enum_table<sum_order>({
-    {sum_order::tree, "tree"},
-    {sum_order::sequential, "sequential"},
-});
+inline constexpr auto table_of<sum_order> = enum_table<sum_order::sequential>({"tree",
+                                                                               "sequential"});
 
 /// Options of dot().
 struct dot_options {

@@ -16,10 +16,8 @@ enum class rotary_angle : std::uint8_t {
   binary32,  ///< position and frequency rounded to binary32, and their product rounded to binary32
 };
 template <>
-inline constexpr auto table_of<rotary_angle> = enum_table<rotary_angle>({
-    {rotary_angle::exact, "exact"},
-    {rotary_angle::binary32, "binary32"},
-});
+inline constexpr auto table_of<rotary_angle> = enum_table<rotary_angle::binary32>({"exact",
+                                                                                   "binary32"});
 
 /// Options of rotary_table().
 struct rotary_options {

@@ -58,15 +58,9 @@ enum class scale_layout : std::uint8_t {
   swizzled_128x4
 };
 template <>
-inline constexpr auto table_of<scale_layout> = enum_table<scale_layout>({
-    {scale_layout::row_major, "row_major"},
-    {scale_layout::column_major, "column_major"},
-    {scale_layout::row_padded, "row_padded"},
-    {scale_layout::packed_ue8m0, "packed_ue8m0"},
-    {scale_layout::padded_128x4, "padded_128x4"},
-    {scale_layout::padded_4x128, "padded_4x128"},
-    {scale_layout::swizzled_128x4, "swizzled_128x4"},
-});
+inline constexpr auto table_of<scale_layout> = enum_table<scale_layout::swizzled_128x4>(
+    {"row_major", "column_major", "row_padded", "packed_ue8m0", "padded_128x4", "padded_4x128",
+     "swizzled_128x4"});
 
 /// Returns the format of the scales in a layout: fp32, or e8m0 for layouts of bytes.
 SAMEBITS_INLINE constexpr format_id layout_format(scale_layout layout) {
@@ -125,10 +119,7 @@ SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::i
 /// (byte 7F, in e4m3 38), so that a product that reads the padding makes no NaN and no 0 * Inf.
 enum class scale_padding : std::uint8_t { zero, one };
 template <>
-inline constexpr auto table_of<scale_padding> = enum_table<scale_padding>({
-    {scale_padding::zero, "zero"},
-    {scale_padding::one, "one"},
-});
+inline constexpr auto table_of<scale_padding> = enum_table<scale_padding::one>({"zero", "one"});
 
 /// Treatment of a scale that a byte cannot hold: neither a power of two in 2^-127 .. 2^127 nor NaN.
 /// No scale is ever rounded.
@@ -137,10 +128,7 @@ enum class unpackable : std::uint8_t {
   count    ///< write byte FF, which is NaN, and count the scale
 };
 template <>
-inline constexpr auto table_of<unpackable> = enum_table<unpackable>({
-    {unpackable::refuse, "refuse"},
-    {unpackable::count, "count"},
-});
+inline constexpr auto table_of<unpackable> = enum_table<unpackable::count>({"refuse", "count"});
 
 /// Options of arrange_scales() and restore_scales().
 struct scale_layout_options {

@@ -144,10 +144,8 @@ enum class inspect_counts : std::uint8_t {
   distribution,  ///< NaN, Inf, zeros, subnormals and exponents
 };
 template <>
-inline constexpr auto table_of<inspect_counts> = enum_table<inspect_counts>({
-    {inspect_counts::nonfinite, "nonfinite"},
-    {inspect_counts::distribution, "distribution"},
-});
+inline constexpr auto table_of<inspect_counts> =
+    enum_table<inspect_counts::distribution>({"nonfinite", "distribution"});
 
 /// Options of inspect().
 struct inspect_options {

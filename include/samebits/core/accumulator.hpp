@@ -24,12 +24,8 @@ namespace samebits {
 /// Kind of accumulation; the table above defines each kind.
 enum class accumulator_kind : std::uint8_t { exact, ieee_fp32, fp32_per_128, tensor_core };
 template <>
-inline constexpr auto table_of<accumulator_kind> = enum_table<accumulator_kind>({
-    {accumulator_kind::exact, "exact"},
-    {accumulator_kind::ieee_fp32, "ieee_fp32"},
-    {accumulator_kind::fp32_per_128, "fp32_per_128"},
-    {accumulator_kind::tensor_core, "tensor_core"},
-});
+inline constexpr auto table_of<accumulator_kind> = enum_table<accumulator_kind::tensor_core>(
+    {"exact", "ieee_fp32", "fp32_per_128", "tensor_core"});
 
 /// Order of the sums of ieee_fp32. `sum` starts as +0, or as C with addend::first.
 enum class fp32_order : std::uint8_t {
@@ -59,14 +55,8 @@ enum class scale_order : std::uint8_t {
   b_then_a_fused,  ///< y = fma(RN(p * b), a, y)
 };
 template <>
-inline constexpr auto table_of<scale_order> = enum_table<scale_order>({
-    {scale_order::product_fused, "product_fused"},
-    {scale_order::product, "product"},
-    {scale_order::a_then_b, "a_then_b"},
-    {scale_order::b_then_a, "b_then_a"},
-    {scale_order::a_then_b_fused, "a_then_b_fused"},
-    {scale_order::b_then_a_fused, "b_then_a_fused"},
-});
+inline constexpr auto table_of<scale_order> = enum_table<scale_order::b_then_a_fused>(
+    {"product_fused", "product", "a_then_b", "b_then_a", "a_then_b_fused", "b_then_a_fused"});
 
 /// Step at which C is added.
 enum class addend : std::uint8_t {
@@ -75,11 +65,8 @@ enum class addend : std::uint8_t {
   after_first_slice,  ///< RN(sum of the first slice + C), before the second slice; no scales
 };
 template <>
-inline constexpr auto table_of<addend> = enum_table<addend>({
-    {addend::last, "last"},
-    {addend::first, "first"},
-    {addend::after_first_slice, "after_first_slice"},
-});
+inline constexpr auto table_of<addend> =
+    enum_table<addend::after_first_slice>({"last", "first", "after_first_slice"});
 
 /// Assignment of the tiles of K to slices: tiles of `slice_tile` elements, the last one shorter.
 enum class slice_order : std::uint8_t {
@@ -87,10 +74,8 @@ enum class slice_order : std::uint8_t {
   cyclic,  ///< slice i has tiles i, i + slices, ...; an instruction does not reach over two tiles
 };
 template <>
-inline constexpr auto table_of<slice_order> = enum_table<slice_order>({
-    {slice_order::contiguous, "contiguous"},
-    {slice_order::cyclic, "cyclic"},
-});
+inline constexpr auto table_of<slice_order> = enum_table<slice_order::cyclic>({"contiguous",
+                                                                               "cyclic"});
 
 /// Order in which the sums of slices are added.
 enum class slice_sum : std::uint8_t {
@@ -98,10 +83,7 @@ enum class slice_sum : std::uint8_t {
   halves,     ///< while n > 1 sums are left: sum i adds sum i + h, h = ceil(n / 2); then n = h
 };
 template <>
-inline constexpr auto table_of<slice_sum> = enum_table<slice_sum>({
-    {slice_sum::ascending, "ascending"},
-    {slice_sum::halves, "halves"},
-});
+inline constexpr auto table_of<slice_sum> = enum_table<slice_sum::halves>({"ascending", "halves"});
 
 /// Roundings to D's format, to nearest even, before the last one.
 enum class slice_rounding : std::uint8_t {
@@ -110,11 +92,8 @@ enum class slice_rounding : std::uint8_t {
   running,  ///< the sum so far after each slice, the first with its C
 };
 template <>
-inline constexpr auto table_of<slice_rounding> = enum_table<slice_rounding>({
-    {slice_rounding::none, "none"},
-    {slice_rounding::each, "each"},
-    {slice_rounding::running, "running"},
-});
+inline constexpr auto table_of<slice_rounding> =
+    enum_table<slice_rounding::running>({"none", "each", "running"});
 
 /// One way to accumulate. The static functions construct accumulators.
 struct accumulator {

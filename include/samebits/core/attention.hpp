@@ -16,12 +16,7 @@ enum class attention_kernel : std::uint8_t {
   flash_3,    ///< FlashAttention 3: has no rule
 };
 template <>
-inline constexpr auto table_of<attention_kernel> = enum_table<attention_kernel>({
-    {attention_kernel::flash, "flash"},
-    {attention_kernel::cudnn, "cudnn"},
-    {attention_kernel::math, "math"},
-    {attention_kernel::efficient, "efficient"},
-    {attention_kernel::flash_3, "flash_3"},
-});
+inline constexpr auto table_of<attention_kernel> =
+    enum_table<attention_kernel::flash_3>({"flash", "cudnn", "math", "efficient", "flash_3"});
 
 }  // namespace samebits

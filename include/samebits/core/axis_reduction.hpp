@@ -14,11 +14,8 @@ enum class axis_reduction : std::uint8_t {
   norm,  ///< the root of the sum of squares
 };
 template <>
-inline constexpr auto table_of<axis_reduction> = enum_table<axis_reduction>({
-    {axis_reduction::sum, "sum"},
-    {axis_reduction::mean, "mean"},
-    {axis_reduction::norm, "norm"},
-});
+inline constexpr auto table_of<axis_reduction> = enum_table<axis_reduction::norm>({"sum", "mean",
+                                                                                   "norm"});
 
 /// Axes of a tensor for reduce_axes(), at most.
 inline constexpr int max_reduction_axes = 16;

@@ -31,18 +31,12 @@ namespace samebits {
 
 enum class codebook : std::uint8_t { nf4, fp4, dynamic8 };
 template <>
-inline constexpr auto table_of<codebook> = enum_table<codebook>({
-    {codebook::nf4, "nf4"},
-    {codebook::fp4, "fp4"},
-    {codebook::dynamic8, "dynamic8"},
-});
+inline constexpr auto table_of<codebook> = enum_table<codebook::dynamic8>({"nf4", "fp4",
+                                                                           "dynamic8"});
 
 /// Whose steps are followed; the second table above.
 enum class codebook_steps : std::uint8_t { cuda, cpu };
 template <>
-inline constexpr auto table_of<codebook_steps> = enum_table<codebook_steps>({
-    {codebook_steps::cuda, "cuda"},
-    {codebook_steps::cpu, "cpu"},
-});
+inline constexpr auto table_of<codebook_steps> = enum_table<codebook_steps::cpu>({"cuda", "cpu"});
 
 }  // namespace samebits

@@ -53,13 +53,8 @@ enum class specials : std::uint8_t {
   scale,  ///< e8m0: no sign, no zero, no Inf; NaN is all ones
 };
 template <>
-inline constexpr auto table_of<specials> = enum_table<specials>({
-    {specials::ieee, "ieee"},
-    {specials::fn, "fn"},
-    {specials::none, "none"},
-    {specials::fnuz, "fnuz"},
-    {specials::scale, "scale"},
-});
+inline constexpr auto table_of<specials> = enum_table<specials::scale>({"ieee", "fn", "none",
+                                                                        "fnuz", "scale"});
 
 /// Definition of a format.
 struct format_spec {

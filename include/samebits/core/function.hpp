@@ -84,12 +84,7 @@ enum class function_rule : std::uint8_t {
   torch_compile_2_11,
 };
 template <>
-inline constexpr auto table_of<function_rule> = enum_table<function_rule>({
-    {function_rule::exact, "exact"},
-    {function_rule::cuda_13_0, "cuda_13_0"},
-    {function_rule::torch_2_11, "torch_2_11"},
-    {function_rule::triton_3_6, "triton_3_6"},
-    {function_rule::torch_compile_2_11, "torch_compile_2_11"},
-});
+inline constexpr auto table_of<function_rule> = enum_table<function_rule::torch_compile_2_11>(
+    {"exact", "cuda_13_0", "torch_2_11", "triton_3_6", "torch_compile_2_11"});
 
 }  // namespace samebits

@@ -14,10 +14,7 @@ enum class loss_reduction : std::uint8_t {
   none,  ///< one loss for each row
 };
 template <>
-inline constexpr auto table_of<loss_reduction> = enum_table<loss_reduction>({
-    {loss_reduction::mean, "mean"},
-    {loss_reduction::sum, "sum"},
-    {loss_reduction::none, "none"},
-});
+inline constexpr auto table_of<loss_reduction> = enum_table<loss_reduction::none>({"mean", "sum",
+                                                                                   "none"});
 
 }  // namespace samebits

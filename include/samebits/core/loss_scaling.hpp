@@ -24,14 +24,8 @@ namespace samebits {
 /// Loss scaling policy; see the table above.
 enum class scaling_policy : std::uint8_t { native, torch, apex, apex_amp, megatron, deepspeed };
 template <>
-inline constexpr auto table_of<scaling_policy> = enum_table<scaling_policy>({
-    {scaling_policy::native, "native"},
-    {scaling_policy::torch, "torch"},
-    {scaling_policy::apex, "apex"},
-    {scaling_policy::apex_amp, "apex_amp"},
-    {scaling_policy::megatron, "megatron"},
-    {scaling_policy::deepspeed, "deepspeed"},
-});
+inline constexpr auto table_of<scaling_policy> = enum_table<scaling_policy::deepspeed>(
+    {"native", "torch", "apex", "apex_amp", "megatron", "deepspeed"});
 
 /// Cause of a skipped step.
 enum class step_cause : std::uint8_t {
@@ -46,15 +40,8 @@ enum class step_cause : std::uint8_t {
   ranks_differ,
 };
 template <>
-inline constexpr auto table_of<step_cause> = enum_table<step_cause>({
-    {step_cause::none, "none"},
-    {step_cause::nonfinite, "nonfinite"},
-    {step_cause::overflow, "overflow"},
-    {step_cause::nan, "nan"},
-    {step_cause::loss, "loss"},
-    {step_cause::unscaled, "unscaled"},
-    {step_cause::ranks_differ, "ranks_differ"},
-});
+inline constexpr auto table_of<step_cause> = enum_table<step_cause::ranks_differ>(
+    {"none", "nonfinite", "overflow", "nan", "loss", "unscaled", "ranks_differ"});
 
 /// Effect of the update on the scale.
 enum class scale_change : std::uint8_t {
@@ -64,20 +51,13 @@ enum class scale_change : std::uint8_t {
   at_minimum,  ///< at the lower bound: would have backed off
 };
 template <>
-inline constexpr auto table_of<scale_change> = enum_table<scale_change>({
-    {scale_change::kept, "kept"},
-    {scale_change::grown, "grown"},
-    {scale_change::backed_off, "backed_off"},
-    {scale_change::at_minimum, "at_minimum"},
-});
+inline constexpr auto table_of<scale_change> =
+    enum_table<scale_change::at_minimum>({"kept", "grown", "backed_off", "at_minimum"});
 
 /// Native policy: whether a bad step at the lower bound of the scale ends the run.
 enum class at_minimum : std::uint8_t { keep_on, stop };
 template <>
-inline constexpr auto table_of<at_minimum> = enum_table<at_minimum>({
-    {at_minimum::keep_on, "keep_on"},
-    {at_minimum::stop, "stop"},
-});
+inline constexpr auto table_of<at_minimum> = enum_table<at_minimum::stop>({"keep_on", "stop"});
 
 /// Native policy: effect of a non-finite loss on the scale.
 enum class loss_fault : std::uint8_t {
@@ -85,18 +65,12 @@ enum class loss_fault : std::uint8_t {
   back_off,  ///< the effect of non-finite gradients
 };
 template <>
-inline constexpr auto table_of<loss_fault> = enum_table<loss_fault>({
-    {loss_fault::hold, "hold"},
-    {loss_fault::back_off, "back_off"},
-});
+inline constexpr auto table_of<loss_fault> = enum_table<loss_fault::back_off>({"hold", "back_off"});
 
 /// Native policy: whether the max magnitude of the gradients also decides on growth.
 enum class headroom : std::uint8_t { off, amax };
 template <>
-inline constexpr auto table_of<headroom> = enum_table<headroom>({
-    {headroom::off, "off"},
-    {headroom::amax, "amax"},
-});
+inline constexpr auto table_of<headroom> = enum_table<headroom::amax>({"off", "amax"});
 
 /// Value of an amax that was not measured.
 inline constexpr std::uint32_t amax_unknown = 0xFFFFFFFFu;

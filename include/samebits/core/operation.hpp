@@ -24,20 +24,8 @@ enum class operation : std::uint8_t {
   max_num,  ///< the larger operand; if one operand is NaN, the other one
 };
 template <>
-inline constexpr auto table_of<operation> = enum_table<operation>({
-    {operation::add, "add"},
-    {operation::sub, "sub"},
-    {operation::mul, "mul"},
-    {operation::div, "div"},
-    {operation::sqrt, "sqrt"},
-    {operation::fma, "fma"},
-    {operation::rem, "rem"},
-    {operation::rint, "rint"},
-    {operation::min, "min"},
-    {operation::max, "max"},
-    {operation::min_num, "min_num"},
-    {operation::max_num, "max_num"},
-});
+inline constexpr auto table_of<operation> = enum_table<operation::max_num>(
+    {"add", "sub", "mul", "div", "sqrt", "fma", "rem", "rint", "min", "max", "min_num", "max_num"});
 
 /// Returns the number of operands of an operation: 1, 2 or 3.
 SAMEBITS_INLINE constexpr int operand_count(operation op) {

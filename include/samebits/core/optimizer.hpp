@@ -39,14 +39,8 @@ enum class update_profile : std::uint8_t {
   lightseq,       ///< LightSeq2's formula: eps is not divided by the bias correction; adamw, adam
 };
 template <>
-inline constexpr auto table_of<update_profile> = enum_table<update_profile>({
-    {update_profile::strict, "strict"},
-    {update_profile::fma, "fma"},
-    {update_profile::torch_foreach, "torch_foreach"},
-    {update_profile::torch_fused, "torch_fused"},
-    {update_profile::apex_te, "apex_te"},
-    {update_profile::lightseq, "lightseq"},
-});
+inline constexpr auto table_of<update_profile> = enum_table<update_profile::lightseq>(
+    {"strict", "fma", "torch_foreach", "torch_fused", "apex_te", "lightseq"});
 
 /// Whether a rule has a profile.
 SAMEBITS_HD constexpr bool has_profile(update_rule rule, update_profile profile) {
@@ -80,21 +74,10 @@ enum class stored_format : std::uint8_t {
   dynamic8_unsigned,  ///< the same for states that are never negative: v
 };
 template <>
-inline constexpr auto table_of<stored_format> = enum_table<stored_format>({
-    {stored_format::none, "none"},
-    {stored_format::fp32, "fp32"},
-    {stored_format::bf16_nearest, "bf16_nearest"},
-    {stored_format::fp16_nearest, "fp16_nearest"},
-    {stored_format::bf16_stochastic, "bf16_stochastic"},
-    {stored_format::fp16_stochastic, "fp16_stochastic"},
-    {stored_format::fp16_scaled, "fp16_scaled"},
-    {stored_format::e4m3_scaled, "e4m3_scaled"},
-    {stored_format::e5m2_scaled, "e5m2_scaled"},
-    {stored_format::e4m3_tensor, "e4m3_tensor"},
-    {stored_format::e5m2_tensor, "e5m2_tensor"},
-    {stored_format::dynamic8_signed, "dynamic8_signed"},
-    {stored_format::dynamic8_unsigned, "dynamic8_unsigned"},
-});
+inline constexpr auto table_of<stored_format> = enum_table<stored_format::dynamic8_unsigned>(
+    {"none", "fp32", "bf16_nearest", "fp16_nearest", "bf16_stochastic", "fp16_stochastic",
+     "fp16_scaled", "e4m3_scaled", "e5m2_scaled", "e4m3_tensor", "e5m2_tensor", "dynamic8_signed",
+     "dynamic8_unsigned"});
 
 /// Whether an array of this format has one scale for each block.
 SAMEBITS_HD constexpr bool has_block_scales(stored_format f) {
@@ -140,11 +123,7 @@ enum class low_part : std::uint8_t {
   kahan,  ///< the rounding error of the bf16 weights, as bf16
 };
 template <>
-inline constexpr auto table_of<low_part> = enum_table<low_part>({
-    {low_part::none, "none"},
-    {low_part::split, "split"},
-    {low_part::kahan, "kahan"},
-});
+inline constexpr auto table_of<low_part> = enum_table<low_part::kahan>({"none", "split", "kahan"});
 
 /// What random bits are used for. Each purpose has random streams of its own.
 enum class stream_purpose : std::uint8_t {
@@ -156,14 +135,8 @@ enum class stream_purpose : std::uint8_t {
   dropout = 5,       ///< dropout of a training step
 };
 template <>
-inline constexpr auto table_of<stream_purpose> = enum_table<stream_purpose>({
-    {stream_purpose::caller, "caller"},
-    {stream_purpose::weights, "weights"},
-    {stream_purpose::first_state, "first_state"},
-    {stream_purpose::second_state, "second_state"},
-    {stream_purpose::quantizer, "quantizer"},
-    {stream_purpose::dropout, "dropout"},
-});
+inline constexpr auto table_of<stream_purpose> = enum_table<stream_purpose::dropout>(
+    {"caller", "weights", "first_state", "second_state", "quantizer", "dropout"});
 
 /// Bits of a tensor's number in a random stream's number.
 inline constexpr int stream_tensor_bits = 24;

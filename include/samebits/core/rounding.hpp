@@ -42,32 +42,20 @@ enum class rounding : std::uint8_t {
   stochastic,
 };
 template <>
-inline constexpr auto table_of<rounding> = enum_table<rounding>({
-    {rounding::nearest_even, "nearest_even"},
-    {rounding::nearest_away, "nearest_away"},
-    {rounding::toward_zero, "toward_zero"},
-    {rounding::upward, "upward"},
-    {rounding::downward, "downward"},
-    {rounding::to_odd, "to_odd"},
-    {rounding::stochastic, "stochastic"},
-});
+inline constexpr auto table_of<rounding> = enum_table<rounding::stochastic>(
+    {"nearest_even", "nearest_away", "toward_zero", "upward", "downward", "to_odd", "stochastic"});
 
 /// Overflow policy; see the second table above.
 enum class overflow : std::uint8_t { ieee, saturate, saturate_finite };
 template <>
-inline constexpr auto table_of<overflow> = enum_table<overflow>({
-    {overflow::ieee, "ieee"},
-    {overflow::saturate, "saturate"},
-    {overflow::saturate_finite, "saturate_finite"},
-});
+inline constexpr auto table_of<overflow> =
+    enum_table<overflow::saturate_finite>({"ieee", "saturate", "saturate_finite"});
 
 /// NaN policy; see the third table above.
 enum class nan_policy : std::uint8_t { canonical, preserve_sign };
 template <>
-inline constexpr auto table_of<nan_policy> = enum_table<nan_policy>({
-    {nan_policy::canonical, "canonical"},
-    {nan_policy::preserve_sign, "preserve_sign"},
-});
+inline constexpr auto table_of<nan_policy> =
+    enum_table<nan_policy::preserve_sign>({"canonical", "preserve_sign"});
 
 /// Rules for rounding one value into a format.
 struct cast_rule {

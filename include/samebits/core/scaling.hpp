@@ -104,44 +104,22 @@ enum class scale_rule : std::uint8_t {
   nvfp4_vllm
 };
 template <>
-inline constexpr auto table_of<scale_rule> = enum_table<scale_rule>({
-    {scale_rule::te, "te"},
-    {scale_rule::div, "div"},
-    {scale_rule::rcp, "rcp"},
-    {scale_rule::pow2, "pow2"},
-    {scale_rule::dg_cuda, "dg_cuda"},
-    {scale_rule::dg_tile, "dg_tile"},
-    {scale_rule::sgl_v2, "sgl_v2"},
-    {scale_rule::te_pow2, "te_pow2"},
-    {scale_rule::mx_floor, "mx_floor"},
-    {scale_rule::mx_ceil, "mx_ceil"},
-    {scale_rule::mx_even, "mx_even"},
-    {scale_rule::mx_rceil, "mx_rceil"},
-    {scale_rule::nvfp4_te, "nvfp4_te"},
-    {scale_rule::nvfp4_static6, "nvfp4_static6"},
-    {scale_rule::nvfp4_4over6_mae, "nvfp4_4over6_mae"},
-    {scale_rule::nvfp4_4over6_mse, "nvfp4_4over6_mse"},
-    {scale_rule::nvfp4_torchao, "nvfp4_torchao"},
-    {scale_rule::nvfp4_vllm, "nvfp4_vllm"},
-});
+inline constexpr auto table_of<scale_rule> = enum_table<scale_rule::nvfp4_vllm>(
+    {"te", "div", "rcp", "pow2", "dg_cuda", "dg_tile", "sgl_v2", "te_pow2", "mx_floor", "mx_ceil",
+     "mx_even", "mx_rceil", "nvfp4_te", "nvfp4_static6", "nvfp4_4over6_mae", "nvfp4_4over6_mse",
+     "nvfp4_torchao", "nvfp4_vllm"});
 
 /// Treatment of NaN and Inf in a tile's amax; see the second table above.
 enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 template <>
-inline constexpr auto table_of<nonfinite> = enum_table<nonfinite>({
-    {nonfinite::te, "te"},
-    {nonfinite::skip_nonfinite, "skip_nonfinite"},
-    {nonfinite::propagate, "propagate"},
-    {nonfinite::skip_nan, "skip_nan"},
-});
+inline constexpr auto table_of<nonfinite> =
+    enum_table<nonfinite::skip_nan>({"te", "skip_nonfinite", "propagate", "skip_nan"});
 
 /// Replacement of an infinite S: FLT_MAX, or the largest finite value of the input's format.
 enum class scale_overflow : std::uint8_t { flt_max, input_max };
 template <>
-inline constexpr auto table_of<scale_overflow> = enum_table<scale_overflow>({
-    {scale_overflow::flt_max, "flt_max"},
-    {scale_overflow::input_max, "input_max"},
-});
+inline constexpr auto table_of<scale_overflow> =
+    enum_table<scale_overflow::input_max>({"flt_max", "input_max"});
 
 /// Returns whether the rule is one of the four MX rules.
 SAMEBITS_HD constexpr bool is_mx(scale_rule m) {

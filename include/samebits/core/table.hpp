@@ -34,6 +34,16 @@ consteval std::array<enum_row<Enum>, Count> enum_table(const enum_row<Enum> (&ro
   return std::to_array(rows);
 }
 
+/// Returns the rows of the enumerators up to `Last` from their names. Does not compile unless there are as
+/// many names.
+template <auto Last, std::size_t Count>
+consteval auto enum_table(const std::string_view (&names)[Count]) {
+  static_assert(static_cast<std::size_t>(Last) + 1 == Count);
+  std::array<enum_row<decltype(Last)>, Count> rows = {};
+  for (std::size_t i = 0; i < Count; ++i) rows[i] = {static_cast<decltype(Last)>(i), names[i]};
+  return rows;
+}
+
 /// The rows of an enum, in its order; nullptr for an enum without a table.
 template <class Enum>
 inline constexpr auto table_of = nullptr;

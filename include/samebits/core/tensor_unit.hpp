@@ -38,28 +38,16 @@ enum class tensor_unit : std::uint8_t {
   blackwell_rtx_mma,   ///< sm_120
 };
 template <>
-inline constexpr auto table_of<tensor_unit> = enum_table<tensor_unit>({
-    {tensor_unit::volta_mma, "volta-mma"},
-    {tensor_unit::turing_mma, "turing-mma"},
-    {tensor_unit::ampere_mma, "ampere-mma"},
-    {tensor_unit::ada_mma, "ada-mma"},
-    {tensor_unit::hopper_mma_sync, "hopper-mma-sync"},
-    {tensor_unit::hopper_wgmma, "hopper-wgmma"},
-    {tensor_unit::blackwell_mma_sync, "blackwell-mma-sync"},
-    {tensor_unit::blackwell_tcgen05, "blackwell-tcgen05"},
-    {tensor_unit::blackwell_rtx_mma, "blackwell-rtx-mma"},
-});
+inline constexpr auto table_of<tensor_unit> = enum_table<tensor_unit::blackwell_rtx_mma>(
+    {"volta-mma", "turing-mma", "ampere-mma", "ada-mma", "hopper-mma-sync", "hopper-wgmma",
+     "blackwell-mma-sync", "blackwell-tcgen05", "blackwell-rtx-mma"});
 
 /// Operands of a unit's instructions. fp8: e4m3 and e5m2 in every pairing. All other kinds: both
 /// operands in this format.
 enum class tensor_operands : std::uint8_t { binary16, bfloat16, tf32, fp8 };
 template <>
-inline constexpr auto table_of<tensor_operands> = enum_table<tensor_operands>({
-    {tensor_operands::binary16, "fp16"},
-    {tensor_operands::bfloat16, "bf16"},
-    {tensor_operands::tf32, "tf32"},
-    {tensor_operands::fp8, "fp8"},
-});
+inline constexpr auto table_of<tensor_operands> = enum_table<tensor_operands::fp8>({"fp16", "bf16",
+                                                                                    "tf32", "fp8"});
 
 /// Returns the kind of operands of two formats, or nothing if no unit multiplies them.
 constexpr std::optional<tensor_operands> tensor_operands_of(format_id a, format_id b) {
@@ -81,12 +69,8 @@ enum class evidence : std::uint8_t {
   hardware,    ///< reproduces results that this project measured on a GPU
 };
 template <>
-inline constexpr auto table_of<evidence> = enum_table<evidence>({
-    {evidence::none, "none"},
-    {evidence::literature, "literature"},
-    {evidence::published, "published"},
-    {evidence::hardware, "hardware"},
-});
+inline constexpr auto table_of<evidence> =
+    enum_table<evidence::hardware>({"none", "literature", "published", "hardware"});
 
 /// Grouping of products into steps, and treatment of the sum so far.
 enum class tensor_path : std::uint8_t {
