@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backends/optimizer/described_list.hpp"
+#include "backends/dispatch/access.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "call.hpp"
 #include "samebits/optimizer.hpp"
 
@@ -89,34 +90,44 @@ int check_settings(nb::handle settings, nb::handle block, nb::handle seed) {
   return state_count(settings_of(settings));
 }
 
-// A list of the library. The arrays may be gone; the caller compares addresses before each use.
+// A list of the library, whose tables Python copies to the device, so that a framework's allocator owns
+// all device memory and no call waits. The arrays may be gone; the caller compares addresses before each
+// use. All arrays lie on the device of the first one; no call checks that.
 class optimizer_step_list {
  public:
-  explicit optimizer_step_list(backends::described_list list) : list_(std::move(list)) {}
+  explicit optimizer_step_list(std::shared_ptr<backends::optimizer_data> data)
+      : data_(std::move(data)),
+        list_(backends::access::make<optimizer_list>(
+            std::shared_ptr<const backends::optimizer_data>(data_))) {}
 
-  [[nodiscard]] std::size_t tables_size() const { return list_.tables_bytes(); }
+  [[nodiscard]] std::size_t tables_size() const { return data_->tables_bytes(); }
   void write_tables(std::uintptr_t tables, std::size_t size, std::uintptr_t on_device) {
     if (size != tables_size() || on_device % 16 != 0) raise_internal("tables: wrong memory");
-    list_.write_tables(at<std::byte>(tables), at<const std::byte>(on_device));
+    data_->write_tables(at<std::byte>(tables));
+    data_->on_device = {at<const std::byte>(on_device),
+                        [](const std::byte*) {}};  // Python's memory
   }
   void step(nb::list groups, std::uint64_t applied_steps, double grad_mul, std::uintptr_t decision,
             std::uintptr_t learning_rates, nb::handle seed, nb::handle where) const {
-    if (!list_.has_tables()) raise_internal("the list has no tables");
+    if (tables_size() != 0 && data_->on_device == nullptr) {
+      raise_internal("the list has no tables");
+    }
     std::vector<optimizer_settings> settings;
     settings.reserve(nb::len(groups));
     for (const nb::handle group : groups) settings.push_back(settings_of(group));
-    const auto elements = static_cast<std::int64_t>(list_.list().elements());
+    const auto elements = static_cast<std::int64_t>(list_.elements());
     const step_input input = {.applied_steps = applied_steps,
                               .grad_mul = static_cast<float>(grad_mul),
                               .decision = at<const step_report>(decision),
                               .learning_rates = at<const float>(learning_rates),
                               .seed = integer_of<std::uint64_t>(seed, "seed")};
     const executor on = executor_of(where, array(), elements);
-    run_to_end(elements, [&] { optimizer_step(list_.list(), settings, input, on); });
+    run_to_end(elements, [&] { optimizer_step(list_, settings, input, on); });
   }
 
  private:
-  backends::described_list list_;
+  std::shared_ptr<backends::optimizer_data> data_;
+  optimizer_list list_;
 };
 
 // The tensors of an optimizer without their gradients.
@@ -129,7 +140,8 @@ class optimizer_tensors {
       tensors.push_back(tensor_of(rows[i], nb::cast<std::string>(nb::str(names[i]))));
     }
     const auto space = on_device ? memory_space::device : memory_space::host;
-    run_to_end(0, [&] { tensors_.emplace(std::move(tensors), space); });
+    run_to_end(0,
+               [&] { parts_ = backends::describe_without_gradients(std::move(tensors), space); });
   }
   optimizer_tensors(const optimizer_tensors&) = delete;
   optimizer_tensors& operator=(const optimizer_tensors&) = delete;
@@ -137,18 +149,18 @@ class optimizer_tensors {
   // Returns the list with these gradients, whose addresses are 64-bit integers; 0: the tensor takes no
   // part.
   [[nodiscard]] optimizer_step_list* with_gradients(nb::bytes addresses) const {
-    std::vector<const void*> each(tensors_->size());
+    std::vector<const void*> each(parts_.data->tensors.size());
     if (addresses.size() != each.size() * sizeof each[0]) {
       raise_internal("one address per tensor is expected");
     }
     if (!each.empty()) std::memcpy(each.data(), addresses.data(), addresses.size());
-    std::optional<backends::described_list> list;
-    run_to_end(0, [&] { list.emplace(tensors_->with_gradients(each)); });
-    return new optimizer_step_list(*std::move(list));
+    std::shared_ptr<backends::optimizer_data> list;
+    run_to_end(0, [&] { list = backends::with_gradients(parts_, each); });
+    return new optimizer_step_list(std::move(list));
   }
 
  private:
-  std::optional<backends::described_tensors> tensors_;
+  backends::optimizer_parts parts_;
 };
 
 // The name of the format of the codes of a stored format; "uint8" for dynamic codes, which have none.

@@ -23,7 +23,6 @@ BACKENDS = {
     "verify": {"dispatch", "threads"},
     "reference": {"dispatch", "threads", "self_test"},
     "simd": {"dispatch", "threads", "self_test", "reference"},
-    "optimizer": {"dispatch"},
     "c_api": set(),
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
@@ -31,8 +30,9 @@ BACKENDS = {
 # messages between ranks, and the checks of samebits.testing.
 EXTENSION = {"engine/inputs/families.hpp", "engine/kit/conversion.hpp", "engine/kit/function.hpp",
              "engine/kit/quantize.hpp", "engine/kit/report.hpp",
+             "backends/dispatch/access.hpp", "backends/dispatch/calls/optimizer.hpp",
              "backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
-             "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
+             "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
 ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}
 # What the engine may include of other tests: the kit's headers of plain C++, and the instructions of tensor cores.

@@ -71,7 +71,7 @@ ALLOWED = [
     ("tools/function_unit_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),
     ("python/src/a.cpp", '#include "samebits/convert.hpp"'),
-    ("python/src/a.cpp", '#include "backends/optimizer/described_list.hpp"'),
+    ("python/src/a.cpp", '#include "backends/dispatch/calls/optimizer.hpp"'),
 ]
 
 

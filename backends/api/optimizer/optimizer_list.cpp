@@ -307,13 +307,6 @@ void place(optimizer_data& list, const std::vector<extent>& written) {
   list.device = first.device();
 }
 
-std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> tensors,
-                                               memory_space space) {
-  auto list = describe_without_tables(std::move(tensors), space);
-  if (space == memory_space::device) copy_to_device(*list);
-  return list;
-}
-
 }  // namespace
 
 optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors,
@@ -346,13 +339,17 @@ std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
   return list;
 }
 
-std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
-                                                        memory_space space) {
+namespace {
+
+std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> tensors,
+                                               memory_space space) {
   const optimizer_parts parts = describe_without_gradients(std::move(tensors), space);
   place(*parts.data, parts.written);
+  if (space == memory_space::device) copy_to_device(*parts.data);
   return parts.data;
 }
 
+}  // namespace
 }  // namespace backends
 
 optimizer_list::optimizer_list() : optimizer_list(std::vector<optimizer_tensor>()) {}

@@ -39,18 +39,15 @@ struct optimizer_parts {
 };
 
 /// Checks formats and numbers of tensors, whose gradients have a format and no address. Throws as
-/// optimizer_list's constructor does.
+/// optimizer_list's constructor does for these.
 optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors,
                                            memory_space space);
-/// Returns the description of a list, as describe_without_tables() does, with these addresses of
-/// gradients, one for each tensor. A tensor without one takes no part in steps.
+/// Returns the description of a list with these addresses of gradients, one for each tensor. A tensor
+/// without one takes no part in steps. In device memory the tables are not copied: the caller writes
+/// them to the device and sets `on_device`. Throws as optimizer_list's constructor does for memory,
+/// except that only the first array is asked for its device.
 std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
                                                std::span<const void* const> gradients);
-/// Returns the description of a list. In device memory the tables are not copied: the caller writes
-/// them to the device and sets `on_device`. Throws as optimizer_list's constructor does, except
-/// that only the first array is asked for its device.
-std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
-                                                        memory_space space);
 
 /// A step with checked arguments, on a list that has elements.
 struct optimizer_call {
