@@ -70,12 +70,9 @@ class sampled_product {
     std::int64_t row, col, rows, cols;
   };
 
-  static const_matrix_view part_of(const_matrix_view v, element first, matrix_shape shape,
-                                   element step) {
-    v.data = static_cast<const std::byte*>(v.data) +
-             (first.row * v.row_stride + first.col * v.col_stride) * storage_bytes(v.format);
-    v.rows = shape.rows;
-    v.cols = shape.cols;
+  static const_matrix_view part_of(const const_matrix_view& whole, element first,
+                                   matrix_shape shape, element step) {
+    const_matrix_view v = backends::part_of(whole, first.row, first.col, shape.rows, shape.cols);
     v.row_stride *= step.row;
     v.col_stride *= step.col;
     return v;

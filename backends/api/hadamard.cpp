@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/dispatch/refuse.hpp"
 #include "samebits/matmul.hpp"
 
@@ -29,14 +30,10 @@ std::array<std::uint16_t, group * group> signed_matrix(std::uint16_t signs) {
 
 /// The groups of a row, one a row.
 template <class View>
-View groups_of(View v, std::int64_t row) {
-  auto* const data =
-      static_cast<const std::byte*>(v.data) + row * v.row_stride * storage_bytes(v.format);
-  v.data = const_cast<std::byte*>(data);
-  v.rows = v.cols / group;
-  v.cols = group;
-  v.row_stride = group * v.col_stride;
-  return v;
+View groups_of(const View& v, std::int64_t row) {
+  View groups = backends::part_of(v, row, 0, v.cols / group, group);
+  groups.row_stride = group * v.col_stride;
+  return groups;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class columns_of {
     constexpr auto bytes_each = static_cast<std::int64_t>(sizeof(Code));
     std::byte* to = bytes_.data();
     for (std::int64_t r = 0; r < rows_; ++r) {
-      const auto* from = static_cast<const std::byte*>(v.data) + r * v.row_stride * bytes_each;
+      const std::byte* const from = element_at(v, r, 0);
       for (const std::int64_t i : k) {
         Code code = 0;
         if (i != numerics::no_element) {

@@ -25,8 +25,7 @@ double number_of(format_id f, std::uint64_t code) {
 
 double exact_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
   double x = 0;
-  std::memcpy(&x, static_cast<const double*>(v.data) + (r * v.row_stride + c * v.col_stride),
-              sizeof x);
+  std::memcpy(&x, backends::element_at(v, r, c), sizeof x);
   return x;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/dispatch/refuse.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
@@ -47,16 +48,6 @@ void store_scale(std::byte* at, format_id format, std::uint32_t scale) {
 format_id format_in(scale_layout layout, const const_matrix_view& scales) {
   return scales.format == format_id::e4m3 ? format_id::e4m3 : layout_format(layout);
 }
-
-/// Loads scales from a view.
-struct viewed {
-  const_matrix_view view;
-
-  [[nodiscard]] const std::byte* at(std::int64_t row, std::int64_t col) const {
-    const std::int64_t element = row * view.row_stride + col * view.col_stride;
-    return static_cast<const std::byte*>(view.data) + element * storage_bytes(view.format);
-  }
-};
 
 /// Calls f(row, column) for each scale of a view.
 template <class Function>
@@ -134,9 +125,8 @@ scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout
   namespace b = backends;
   b::check_scales(scales, layout, out, "out", options);
   const format_id to = b::format_in(layout, scales);
-  const b::viewed from{scales};
   const auto load = [&](std::int64_t row, std::int64_t col) {
-    return b::load_scale(from.at(row, col), scales.format);
+    return b::load_scale(b::element_at(scales, row, col), scales.format);
   };
   const bool packs = to == format_id::e8m0 && scales.format == format_id::fp32;
   const scale_layout_report report = b::look(scales, packs, options.unpackable, load);
@@ -160,9 +150,8 @@ scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout l
   };
   const bool packs = scales.format == format_id::e8m0 && from == format_id::fp32;
   const scale_layout_report report = b::look(scales, packs, options.unpackable, load);
-  const b::viewed to{scales};
   b::for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
-    b::store_scale(const_cast<std::byte*>(to.at(row, col)), scales.format, load(row, col));
+    b::store_scale(b::element_at(scales, row, col), scales.format, load(row, col));
   });
   return report;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backends/dispatch/calls/matmul.hpp"
+#include "backends/dispatch/element.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
@@ -17,18 +18,13 @@ namespace samebits::backends {
 
 /// The code of element (r, c). Not for fp64.
 inline std::uint32_t code_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
-  const int bytes = storage_bytes(v.format);
   std::uint32_t code = 0;
-  std::memcpy(&code,
-              static_cast<const std::byte*>(v.data) + (r * v.row_stride + c * v.col_stride) * bytes,
-              static_cast<std::size_t>(bytes));
+  std::memcpy(&code, element_at(v, r, c), static_cast<std::size_t>(storage_bytes(v.format)));
   return code;
 }
 
 inline void store_at(const matrix_view& v, std::int64_t r, std::int64_t c, std::uint64_t code) {
-  const int bytes = storage_bytes(v.format);
-  std::memcpy(static_cast<std::byte*>(v.data) + (r * v.row_stride + c * v.col_stride) * bytes,
-              &code, static_cast<std::size_t>(bytes));
+  std::memcpy(element_at(v, r, c), &code, static_cast<std::size_t>(storage_bytes(v.format)));
 }
 
 /// The value of element (r, c) as binary32 bits. Not for fp64.

@@ -8,22 +8,12 @@
 #include <span>
 #include <vector>
 
-#include "samebits/core/format.hpp"
+#include "backends/dispatch/element.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
 
 inline std::int64_t count_of(const matrix_view& t) { return t.rows * t.cols; }
-
-inline matrix_view block_of(const matrix_view& t, std::int64_t row, std::int64_t col,
-                            std::int64_t rows, std::int64_t cols) {
-  matrix_view part = t;
-  part.data = static_cast<std::byte*>(t.data) +
-              (row * t.row_stride + col * t.col_stride) * storage_bytes(t.format);
-  part.rows = rows;
-  part.cols = cols;
-  return part;
-}
 
 /// Calls f(block, first) for the blocks (at most three) that contain elements [begin, end) of a
 /// matrix in row-major order. `first` is the position of a block's first element.
@@ -35,7 +25,7 @@ void for_each_block(const matrix_view& t, std::int64_t begin, std::int64_t end, 
     const bool whole_rows = col == 0 && end - begin >= t.cols;
     const std::int64_t rows = whole_rows ? (end - begin) / t.cols : 1;
     const std::int64_t cols = whole_rows ? t.cols : std::min(end - begin, t.cols - col);
-    f(block_of(t, row, col, rows, cols), begin);
+    f(backends::part_of(t, row, col, rows, cols), begin);
     begin += rows * cols;
   }
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
@@ -170,11 +171,8 @@ void tree_part::add_squares(const const_matrix_view& elements) {
   std::vector<double> values;
   for (std::int64_t r = 0; r < elements.rows; ++r) {
     for (std::int64_t c = 0; c < elements.cols; c += chunk) {
-      const_matrix_view v = elements;
-      v.data = static_cast<const std::byte*>(v.data) +
-               (r * v.row_stride + c * v.col_stride) * storage_bytes(v.format);
-      v.rows = 1;
-      v.cols = std::min(chunk, elements.cols - c);
+      const const_matrix_view v =
+          backends::part_of(elements, r, c, 1, std::min(chunk, elements.cols - c));
       values.resize(static_cast<std::size_t>(v.cols));
       convert(v, view_of(values));
       add_squares(values);

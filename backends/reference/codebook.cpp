@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/dispatch/calls/codebook.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/dispatch/visit.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/build_flags.hpp"
@@ -33,11 +34,6 @@ struct processor {
     return std::bit_cast<std::uint32_t>(number(a) + number(b));
   }
 };
-
-std::byte* address(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::int64_t at = row * v.row_stride + col * v.col_stride;
-  return static_cast<std::byte*>(const_cast<void*>(v.data)) + at * storage_bytes(v.format);
-}
 
 template <format_id F>
 std::uint32_t load(const std::byte* at) {
@@ -229,13 +225,13 @@ void host_quantize_int8(const quantize_int8_call& call, const executor& where) {
         std::uint32_t a = 0;
         for (std::int64_t c = 0; c < in.cols; ++c) {
           a = numerics::block_absmax(codebook::nf4, codebook_steps::cuda, a,
-                                     load<F>(address(in, r, c)));
+                                     load<F>(element_at(in, r, c)));
         }
         call.absmax[static_cast<std::size_t>(r)] = std::bit_cast<float>(a);
         const std::uint32_t factor = numerics::int8_factor<processor>(call.steps, a);
         for (std::int64_t c = 0; c < in.cols; ++c) {
           call.codes[static_cast<std::size_t>(r * in.cols + c)] =
-              numerics::int8_code<processor>(load<F>(address(in, r, c)), factor);
+              numerics::int8_code<processor>(load<F>(element_at(in, r, c)), factor);
         }
       }
     });
@@ -251,7 +247,7 @@ void host_dequantize_int8(const dequantize_int8_call& call, const executor& wher
         const auto a = std::bit_cast<std::uint32_t>(call.absmax[static_cast<std::size_t>(r)]);
         for (std::int64_t c = 0; c < out.cols; ++c) {
           const std::int8_t code = call.codes[static_cast<std::size_t>(r * out.cols + c)];
-          store<F>(address(out, r, c), numerics::int8_number<processor>(code, a));
+          store<F>(element_at(out, r, c), numerics::int8_number<processor>(code, a));
         }
       }
     });

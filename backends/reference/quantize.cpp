@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "backends/dispatch/element.hpp"
+#include "backends/reference/cells.hpp"
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
@@ -25,26 +27,20 @@
 namespace samebits::backends {
 namespace {
 
-template <class Storage>
-Storage load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  Storage s;
-  const std::int64_t at = row * v.row_stride + col * v.col_stride;
-  std::memcpy(&s, static_cast<const std::byte*>(v.data) + at * std::int64_t{sizeof s}, sizeof s);
-  return s;
+std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  std::uint32_t loaded = 0;
+  with_code_of(v.format, [&]<class Code>(Code code) {
+    std::memcpy(&code, element_at(v, row, col), sizeof code);
+    loaded = code;
+  });
+  return loaded;
 }
 
-template <class Storage>
-void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t code) {
-  const auto s = static_cast<Storage>(code);
-  const std::int64_t at = row * v.row_stride + col * v.col_stride;
-  std::memcpy(static_cast<std::byte*>(v.data) + at * std::int64_t{sizeof s}, &s, sizeof s);
-}
-
-/// An fp32, fp16 or bf16 element as binary32 bits.
-std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::uint32_t code = storage_bytes(v.format) == 4 ? load<std::uint32_t>(v, row, col)
-                                                          : load<std::uint16_t>(v, row, col);
-  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
+void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t stored) {
+  with_code_of(v.format, [&]<class Code>(Code code) {
+    code = static_cast<Code>(stored);
+    std::memcpy(element_at(v, row, col), &code, sizeof code);
+  });
 }
 
 /// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order. `number`
@@ -70,7 +66,7 @@ numerics::tile_amax amax_of(const quantize_call& call, std::int64_t row, std::in
   for (std::int64_t r = row; r < row + rows; ++r) {
     for (std::int64_t c = col; c < col + cols; ++c) {
       amax = numerics::combined(
-          amax, numerics::amax_contribution(call.scale.nonfinite, element_of_view(call.in, r, c)));
+          amax, numerics::amax_contribution(call.scale.nonfinite, binary32_of(call.in, r, c)));
     }
   }
   return amax;
@@ -78,7 +74,7 @@ numerics::tile_amax amax_of(const quantize_call& call, std::int64_t row, std::in
 
 numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, std::int64_t col) {
   if (call.inverse_scales.data != nullptr) {
-    return numerics::scale_of_inverse(load<std::uint32_t>(call.inverse_scales, row, col));
+    return numerics::scale_of_inverse(load(call.inverse_scales, row, col));
   }
   const tile_grid& g = call.grid;
   const std::int64_t first_row = row * g.tile_rows;
@@ -90,7 +86,7 @@ numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, 
   if (!is_four_over_six(call.scale.rule)) return numerics::any_scale_of(to, call.scale, amax);
   return numerics::four_over_six_scale<numerics::by_definition>(
       call.scale, to, amax, static_cast<int>(rows), static_cast<int>(cols), g.tile_cols == 1,
-      [&](int r, int c) { return element_of_view(call.in, first_row + r, first_col + c); });
+      [&](int r, int c) { return binary32_of(call.in, first_row + r, first_col + c); });
 }
 
 /// The amax of a matrix, split among threads.
@@ -131,13 +127,13 @@ class element_pass {
   quantized_element operator()(std::int64_t row, std::int64_t col) const {
     const tile_grid& g = call_.grid;
     const numerics::tile_scale& scale = scales_[row / g.tile_rows * g.cols + col / g.tile_cols];
-    const std::uint32_t x = element_of_view(call_.in, row, col);
+    const std::uint32_t x = binary32_of(call_.in, row, col);
     const std::uint32_t y = numerics::scaled(call_.scale.rule, scale, x);
     const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
     const quantize_outputs& o = call_.outputs;
-    if (o.codes.data != nullptr) store<std::uint8_t>(o.codes, row, col, cast.code);
+    if (o.codes.data != nullptr) store(o.codes, row, col, cast.code);
     if (o.codes_transposed.data != nullptr) {
-      store<std::uint8_t>(o.codes_transposed, col, row, cast.code);
+      store(o.codes_transposed, col, row, cast.code);
     }
     if (o.statistics == nullptr) return {};
     const std::uint32_t d =
@@ -187,11 +183,11 @@ quantize_call with_tensor_level(const quantize_call& call,
   if (!has_two_levels(call.scale.rule)) return result;
   const format_spec to = spec_of(call.to);
   const std::uint32_t stored = call.tensor_scale.data != nullptr
-                                   ? load<std::uint32_t>(call.tensor_scale, 0, 0)
+                                   ? load(call.tensor_scale, 0, 0)
                                    : numerics::tensor_scale_of(call.scale.rule, to, amax());
   result.scale.tensor = numerics::tensor_level_of(call.scale.rule, to, stored);
   if (call.outputs.tensor_scale.data != nullptr) {
-    store<std::uint32_t>(call.outputs.tensor_scale, 0, 0, stored);
+    store(call.outputs.tensor_scale, 0, 0, stored);
   }
   return result;
 }
@@ -227,24 +223,17 @@ void reference_quantize(const quantize_call& given, const executor& where) {
 void store_tile_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
                       std::uint32_t dequantization_scale) {
   if (v.data == nullptr) return;
-  const std::uint32_t code = numerics::scale_code(v.format, dequantization_scale);
-  if (storage_bytes(v.format) == 1) {
-    store<std::uint8_t>(v, row, col, code);
-  } else {
-    store<std::uint32_t>(v, row, col, code);
-  }
+  store(v, row, col, numerics::scale_code(v.format, dequantization_scale));
 }
 
-std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::uint32_t code = storage_bytes(v.format) == 1 ? load<std::uint8_t>(v, row, col)
-                                                          : load<std::uint32_t>(v, row, col);
-  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
+std::uint32_t binary32_of(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  return numerics::decode<std::uint32_t>(spec_of(v.format), load(v, row, col));
 }
 
 numerics::tensor_level tensor_level_of(const dequantize_call& call) {
   if (!has_two_levels(call.level.scale)) return {};
   return numerics::tensor_level_of(call.level.scale, spec_of(call.codes.format),
-                                   load<std::uint32_t>(call.level.tensor_scale, 0, 0));
+                                   load(call.level.tensor_scale, 0, 0));
 }
 
 void reference_dequantize(const dequantize_call& call, const executor& where) {
@@ -254,15 +243,10 @@ void reference_dequantize(const dequantize_call& call, const executor& where) {
   const numerics::tensor_level tensor = tensor_level_of(call);
   for_each_part(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
     for_each_element(call.codes.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t) {
-      const std::uint32_t s = scale_at(call.scales, row / g.tile_rows, col / g.tile_cols);
+      const std::uint32_t s = binary32_of(call.scales, row / g.tile_rows, col / g.tile_cols);
       const std::uint32_t d = numerics::full_scale(call.level.scale, tensor, s);
-      const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), d);
-      const auto cast = numerics::encode<std::uint32_t>(to, cast_rule{}, y, 0);
-      if (to.storage_bits == 32) {
-        store<std::uint32_t>(call.out, row, col, cast.code);
-      } else {
-        store<std::uint16_t>(call.out, row, col, cast.code);
-      }
+      const std::uint32_t y = numerics::rescaled(from, load(call.codes, row, col), d);
+      store(call.out, row, col, numerics::encode<std::uint32_t>(to, cast_rule{}, y, 0).code);
     });
   });
 }

@@ -35,8 +35,8 @@ numerics::tensor_level tensor_level_of(const dequantize_call& call);
 /// Writes the dequantization scale of a tile, if it is wanted: the view has data.
 void store_tile_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
                       std::uint32_t dequantization_scale);
-/// An fp32, e8m0 or e4m3 scale as binary32 bits.
-std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col);
+/// The value of an element as binary32 bits. Not for fp64.
+std::uint32_t binary32_of(const const_matrix_view& v, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
 /// Functions of rows by a kernel; several threads call it at once. Every thread gets rows of at
 /// least `min_elements` elements, because fewer cost more than a thread saves.

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/element.hpp"
 
 namespace samebits::backends {
 
@@ -21,22 +21,15 @@ struct row_segment {
 /// Calls f(row_segment), in order, for the segment of each row that the range touches.
 template <class Function>
 void for_each_segment(const convert_call& call, element_range range, const Function& f) {
-  const std::int64_t in_bytes = spec_of(call.in.format).storage_bits / 8;
-  const std::int64_t out_bytes = spec_of(call.out.format).storage_bits / 8;
-  std::int64_t row = range.begin / call.in.cols;
-  std::int64_t col = range.begin % call.in.cols;
-  for (std::int64_t left = range.end - range.begin; left > 0; ++row, col = 0) {
-    const std::int64_t in_row = call.in.cols - col;
-    const std::int64_t count = left < in_row ? left : in_row;
-    left -= count;
-    f(row_segment{static_cast<const std::byte*>(call.in.data) +
-                      (row * call.in.row_stride + col * call.in.col_stride) * in_bytes,
-                  static_cast<std::byte*>(call.out.data) +
-                      (row * call.out.row_stride + col * call.out.col_stride) * out_bytes,
-                  call.in.col_stride * in_bytes, call.out.col_stride * out_bytes, count,
-                  call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
-                      static_cast<std::uint64_t>(col)});
-  }
+  const std::int64_t in_step = call.in.col_stride * storage_bytes(call.in.format);
+  const std::int64_t out_step = call.out.col_stride * storage_bytes(call.out.format);
+  for_each_row_part(
+      call.in.cols, range, [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+        f(row_segment{element_at(call.in, row, col), element_at(call.out, row, col), in_step,
+                      out_step, count,
+                      call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
+                          static_cast<std::uint64_t>(col)});
+      });
 }
 
 }  // namespace samebits::backends

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/element.hpp"
 #include "samebits/array_arithmetic.hpp"
 
 namespace samebits::backends {
@@ -65,24 +65,16 @@ template <class Function>
 void for_each_arithmetic_segment(const compute_call& call, element_range range, const Function& f) {
   const matrix_view& out = call.out;
   const int operands = operand_count(call.op);
-  std::int64_t row = range.begin / out.cols;
-  std::int64_t col = range.begin % out.cols;
-  for (std::int64_t left = range.end - range.begin; left > 0; ++row, col = 0) {
-    const std::int64_t in_row = out.cols - col;
+  const auto visit = [&](std::int64_t row, std::int64_t col, std::int64_t count) {
     arithmetic_segment r{};
-    r.count = left < in_row ? left : in_row;
-    left -= r.count;
+    r.count = count;
     for (int i = 0; i < operands; ++i) {
       const const_matrix_view& v = call.operands[i];
-      const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
-      r.in[i] =
-          static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes;
-      r.in_step[i] = v.col_stride * bytes;
+      r.in[i] = element_at(v, row, col);
+      r.in_step[i] = v.col_stride * storage_bytes(v.format);
     }
-    const std::int64_t bytes = spec_of(out.format).storage_bits / 8;
-    r.out =
-        static_cast<std::byte*>(out.data) + (row * out.row_stride + col * out.col_stride) * bytes;
-    r.out_step = out.col_stride * bytes;
+    r.out = element_at(out, row, col);
+    r.out_step = out.col_stride * storage_bytes(out.format);
     if (call.each.data != nullptr) {
       r.each = call.each.data + (row * call.each.row_stride + col * call.each.col_stride);
       r.each_step = call.each.col_stride;
@@ -90,7 +82,8 @@ void for_each_arithmetic_segment(const compute_call& call, element_range range, 
     r.index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
               static_cast<std::uint64_t>(col);
     f(r);
-  }
+  };
+  for_each_row_part(out.cols, range, visit);
 }
 
 }  // namespace samebits::backends

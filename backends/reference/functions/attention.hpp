@@ -32,10 +32,9 @@ constexpr std::int64_t whole_steps(std::int64_t n) {
 }
 
 /// Rows [first, first + count) of a matrix, as many as it has.
-inline const_matrix_view rows_from(const_matrix_view v, std::int64_t first, std::int64_t count) {
-  v.data = row_of(v, first, 0).data;
-  v.rows = std::min(count, v.rows - first);
-  return v;
+inline const_matrix_view rows_from(const const_matrix_view& v, std::int64_t first,
+                                   std::int64_t count) {
+  return part_of(v, first, 0, std::min(count, v.rows - first), v.cols);
 }
 
 /// One head of a call, whose operands it packs and multiplies by the kernels of a backend.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/reference/cells.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 
@@ -22,10 +23,8 @@ struct element_row {
 };
 
 inline element_row row_of(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
   // The caller stores only to rows of matrix_view.
-  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));
-  return {data + (row * v.row_stride + col * v.col_stride) * bytes, v.col_stride * bytes};
+  return {const_cast<std::byte*>(element_at(v, row, col)), v.col_stride * storage_bytes(v.format)};
 }
 
 /// Calls copy(step) with the bytes from one element to the next. They are a constant for neighbours
@@ -88,25 +87,11 @@ inline void store_numbers(const const_matrix_view& v, std::int64_t row, std::int
   store_words(v, row, col, count, numbers);
 }
 
-/// Calls f(row, col, count) for the parts of a range of elements in each row of out, of at most
-/// `max_count` elements.
-template <class Function>
-void for_each_row_part(const matrix_view& out, element_range range, std::int64_t max_count,
-                       const Function& f) {
-  for (std::int64_t at = range.begin; at < range.end;) {
-    const std::int64_t row = at / out.cols;
-    const std::int64_t col = at % out.cols;
-    const std::int64_t count = std::min({range.end - at, out.cols - col, max_count});
-    f(row, col, count);
-    at += count;
-  }
-}
-
 /// Applies a call to a range of elements, chunk by chunk.
 inline void function_range(const evaluate_call& call, element_range range, function_codes codes) {
   random_sequence random(call.random);
   function_chunk chunk;
-  for_each_row_part(call.out, range, function_chunk::size,
+  for_each_row_part(call.out.cols, range, function_chunk::size,
                     [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                       load_words(call.in, row, col, count, chunk.x);
                       if (call.grad.data != nullptr)

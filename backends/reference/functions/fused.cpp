@@ -48,7 +48,7 @@ void fused_on_threads(const fused_call& call, const executor& where, fused_codes
   for_each_part(shape.rows * shape.cols, where.threads, [&](element_range range) {
     random_sequence random(call.random);
     fused_chunk chunk;
-    for_each_row_part(shape, range, fused_chunk::size,
+    for_each_row_part(shape.cols, range, fused_chunk::size,
                       [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                         load_chunk(call, row, col, count, random, chunk);
                         run_in(scope, [&] { codes(call, chunk, static_cast<int>(count)); });

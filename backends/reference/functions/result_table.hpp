@@ -73,11 +73,10 @@ inline bool evaluate_by_table(const evaluate_call& call, const executor& where,
     if (table == nullptr) return;
     fill_table(call, where, codes, scope, table.get());
     for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
-      for_each_row_part(call.out, range, call.out.cols,
-                        [&](std::int64_t row, std::int64_t col, std::int64_t count) {
-                          look_up(row_of(call.in, row, col), row_of(call.out, row, col), count,
-                                  table.get());
-                        });
+      for_each_row_part(
+          call.out.cols, range, [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+            look_up(row_of(call.in, row, col), row_of(call.out, row, col), count, table.get());
+          });
     });
     done = true;
   });

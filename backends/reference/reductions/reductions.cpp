@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/dispatch/element.hpp"
 #include "backends/dispatch/visit.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
@@ -31,27 +32,13 @@ template <format_id F>
 void load_codes(const const_matrix_view& v, std::int64_t first, std::int64_t count,
                 std::uint32_t* codes) {
   using memory = cell<spec_of(F).storage_bits>;
-  constexpr std::int64_t bytes = spec_of(F).storage_bits / 8;
-  std::int64_t row = first / v.cols;
-  std::int64_t col = first % v.cols;
-  while (count > 0) {
-    const std::int64_t in_row = std::min(count, v.cols - col);
-    const std::byte* p =
-        static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes;
-    const std::int64_t step = v.col_stride * bytes;
-    for (std::int64_t i = 0; i < in_row; ++i) codes[i] = memory::load(p + i * step);
-    codes += in_row;
-    count -= in_row;
-    ++row;
-    col = 0;
-  }
-}
-
-/// Calls f(fixed_format) for the format of a checked view.
-template <class Function>
-void with_format(format_id format, const Function& f) {
-  using enum format_id;
-  detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(format, f, [] {});
+  const std::int64_t step = v.col_stride * (spec_of(F).storage_bits / 8);
+  for_each_row_part(v.cols, {first, first + count},
+                    [&](std::int64_t row, std::int64_t col, std::int64_t in_row) {
+                      const std::byte* const p = element_at(v, row, col);
+                      for (std::int64_t i = 0; i < in_row; ++i)
+                        *codes++ = memory::load(p + i * step);
+                    });
 }
 
 /// Calls f(chunk index, first element, number of elements) for every chunk, on several threads.
@@ -67,11 +54,11 @@ void for_each_chunk(std::int64_t size, int threads, const Function& f) {
 /// Calls f(format, codes, number of elements) for every chunk, on several threads.
 template <class Function>
 void for_each_codes(const const_matrix_view& in, int threads, const Function& f) {
-  with_format(in.format, [&]<format_id F>(fixed_format<F> format) {
+  with_list_format(in.format, [&]<format_id F>() {
     for_each_chunk(size_of(in), threads, [&](std::int64_t, std::int64_t first, std::int64_t n) {
       std::uint32_t codes[chunk_elements];
       load_codes<F>(in, first, n, codes);
-      f(format, codes, n);
+      f(fixed_format<F>{}, codes, n);
     });
   });
 }
@@ -81,7 +68,7 @@ void for_each_codes(const const_matrix_view& in, int threads, const Function& f)
 template <class Number>
 [[gnu::noinline]] void load_values(const const_matrix_view& v, std::int64_t first,
                                    std::int64_t count, Number* values) {
-  with_format(v.format, [&]<format_id F>(fixed_format<F>) {
+  with_list_format(v.format, [&]<format_id F>() {
     std::uint32_t codes[chunk_elements];
     load_codes<F>(v, first, count, codes);
     for (std::int64_t i = 0; i < count; ++i) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backends/dispatch/element.hpp"
 #include "backends/reference/statistics/chunk_loops.hpp"
 #include "backends/reference/statistics/element_counters.hpp"
 #include "samebits/convert.hpp"
@@ -22,11 +23,6 @@ class statistics_worker {
 
   /// The elements [first, first + count) of a view in row-major order: in place, or converted.
   std::span<const Value> load(const const_matrix_view& v, std::int64_t first, std::int64_t count) {
-    const std::int64_t bytes = storage_bytes(v.format);
-    const auto at = [&](std::int64_t row, std::int64_t col) {
-      return static_cast<const std::byte*>(v.data) +
-             (row * v.row_stride + col * v.col_stride) * bytes;
-    };
     const auto size = static_cast<std::size_t>(count);
     const bool dense = v.col_stride == 1 && (v.rows == 1 || v.row_stride == v.cols);
     if (dense && v.format == format_of_values<Value> &&
@@ -36,11 +32,10 @@ class statistics_worker {
     values_.resize(statistics_chunk);
     Value* out = values_.data();
     while (count > 0) {
-      const_matrix_view part = v;
-      const std::int64_t col = dense ? 0 : first % v.cols;
-      part.data = dense ? at(0, first) : at(first / v.cols, col);
-      part.cols = std::min(count, dense ? count : v.cols - col);
-      part.rows = part.cols == v.cols ? count / v.cols : 1;
+      const std::int64_t row = dense ? 0 : first / v.cols, col = dense ? first : first % v.cols;
+      const std::int64_t cols = dense ? count : std::min(count, v.cols - col);
+      const const_matrix_view part =
+          part_of(v, row, col, cols == v.cols ? count / v.cols : 1, cols);
       convert_to(format_of_values<Value>, out, part);
       out += part.rows * part.cols;
       first += part.rows * part.cols;

@@ -73,7 +73,7 @@ struct chunk_pass {
     const std::int64_t first_row = first / call.in.cols;
     const std::int64_t first_col = first % call.in.cols;
     std::byte* const to = direct ? code_at(codes, first_row, first_col) : buffers.codes;
-    for_row_parts<Isa>(
+    backends::for_each_row_part(
         call.in.cols, {first, first + count},
         [&](std::int64_t row, std::int64_t col, std::int64_t n) {
           const std::int64_t at = row * call.in.cols + col - first;

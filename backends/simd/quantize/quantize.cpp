@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,7 +16,6 @@
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"
-#include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/quantize/scale.hpp"
@@ -80,7 +78,7 @@ void for_each_tiles(const tile_grid& g, int threads, const Function& f) {
 void read_inverse_scales(const quantize_call& call, element_range tiles, tile_scale* table) {
   const std::int64_t cols = call.grid.cols;
   for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
-    table[i] = numerics::scale_of_inverse(scale_at(call.inverse_scales, i / cols, i % cols));
+    table[i] = numerics::scale_of_inverse(binary32_of(call.inverse_scales, i / cols, i % cols));
   }
 }
 
@@ -147,8 +145,6 @@ bool is_saturated(const quantize_call& call, const tile_scale& scale, std::uint3
 std::uint64_t count_saturated(const quantize_call& call, const tile_scale* scales,
                               element_range range) {
   const tile_grid& g = call.grid;
-  const format_spec from = spec_of(call.in.format);
-  const auto bytes = static_cast<std::size_t>(from.storage_bits / 8);
   std::uint64_t saturated = 0;
   for (std::int64_t i = range.begin; i < range.end;) {  // the part of a row in one tile
     const std::int64_t row = i / call.in.cols;
@@ -156,18 +152,10 @@ std::uint64_t count_saturated(const quantize_call& call, const tile_scale* scale
     const std::int64_t count =
         std::min({range.end - i, call.in.cols - col, g.tile_cols - col % g.tile_cols});
     const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
-    const std::byte* const p = static_cast<const std::byte*>(call.in.data) +
-                               (row * call.in.row_stride + col) * static_cast<std::int64_t>(bytes);
     const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
                                 static_cast<std::uint64_t>(col);
     for (std::int64_t k = 0; k < count; ++k) {
-      std::uint32_t code = 0;
-      if (bytes == sizeof code) {
-        std::memcpy(&code, p + k * std::int64_t{sizeof code}, sizeof code);
-      } else {
-        std::memcpy(&code, p + k * 2, 2);
-      }
-      const auto x = numerics::decode<std::uint32_t>(from, code);
+      const std::uint32_t x = binary32_of(call.in, row, col + k);
       if (is_saturated(call, scale, x, index + static_cast<std::uint64_t>(k))) ++saturated;
     }
     i += count;

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/calls/quantize.hpp"
+#include "backends/dispatch/element.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/amax.hpp"
 #include "backends/simd/lanes/hardware.hpp"
@@ -231,13 +232,6 @@ struct block_pass {
   }
 };
 
-/// Calls f(format) with the compile-time type of the call's input format.
-template <class Isa, class Function>
-void with_source(const backends::quantize_call& call, const Function& f) {
-  backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(call.in.format,
-                                                                                   f, [] {});
-}
-
 /// Calls f(pass) with the block_pass of the call.
 template <class Isa, class Function>
 void with_pass(const backends::quantize_call& call, const Function& f) {
@@ -246,7 +240,9 @@ void with_pass(const backends::quantize_call& call, const Function& f) {
   const bool large = (bytes + 1) * call.in.rows * call.in.cols >= streaming::min_bytes;
   const bool divide = call.scale.rule == scale_rule::div;
   const row_cast<Isa> cast{cast_kernel_of<Isa>(call), {call.cast, divide}, bytes, large, random};
-  with_source<Isa>(call, [&](auto source) { f(block_pass<Isa, decltype(source)>{call, cast}); });
+  backends::visit_quantized(call.in.format, [&]<format_id F>() {
+    f(block_pass<Isa, backends::fixed_format<F>>{call, cast});
+  });
   if (large) Isa::stream_fence();
 }
 
@@ -267,39 +263,28 @@ void scales_of_tiles(const backends::quantize_call& call, backends::element_rang
   });
 }
 
-/// Calls f(row, first column, columns) for the row segments of a range of elements in row-major
-/// order.
-template <class Isa, class Function>
-void for_row_parts(std::int64_t cols, backends::element_range range, const Function& f) {
-  for (std::int64_t i = range.begin; i < range.end;) {
-    const std::int64_t col = i % cols;
-    const std::int64_t count = smaller(cols - col, range.end - i);
-    f(i / cols, col, count);
-    i += count;
-  }
-}
-
 /// quantize_kernel::amax.
 template <class Isa>
 numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
                                      backends::element_range range) {
   using word = typename Isa::word;
   numerics::tile_amax amax = numerics::no_amax;
-  with_source<Isa>(call, [&](auto source) {
-    constexpr int width = decltype(source)::spec().storage_bits;
+  backends::visit_quantized(call.in.format, [&]<format_id F>() {
+    constexpr int width = spec_of(F).storage_bits;
     const auto visit = [&](const auto& f) {
-      for_row_parts<Isa>(call.in.cols, range,
-                         [&](std::int64_t row, std::int64_t col, std::int64_t count) {
-                           f(static_cast<const std::byte*>(call.in.data) +
-                                 (row * call.in.row_stride + col) * (width / 8),
-                             count);
-                         });
+      backends::for_each_row_part(call.in.cols, range,
+                                  [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                                    f(static_cast<const std::byte*>(call.in.data) +
+                                          (row * call.in.row_stride + col) * (width / 8),
+                                      count);
+                                  });
     };
     word maximum = 0u;
     visit([&](const std::byte* p, std::int64_t count) {
       maximum = largest_magnitudes<Isa, width>(maximum, p, count);
     });
-    amax = amax_from<Isa>(source, call.scale.nonfinite, Isa::largest(maximum), visit);
+    amax = amax_from<Isa>(backends::fixed_format<F>{}, call.scale.nonfinite, Isa::largest(maximum),
+                          visit);
   });
   return amax;
 }
@@ -310,10 +295,10 @@ void cast_elements(const backends::quantize_call& call, const numerics::tile_sca
                    backends::element_range range) {
   with_pass<Isa>(call, [&](const auto& pass) {
     const row_factors f{&scale.factor, 63, false, false};
-    for_row_parts<Isa>(call.in.cols, range,
-                       [&](std::int64_t row, std::int64_t col, std::int64_t count) {
-                         pass.cast_rows({0, 0, 1, row, 1, col, count}, f);
-                       });
+    backends::for_each_row_part(call.in.cols, range,
+                                [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                                  pass.cast_rows({0, 0, 1, row, 1, col, count}, f);
+                                });
   });
 }
 
