@@ -20,6 +20,12 @@ SAMEBITS_INLINE std::byte* element_at(const matrix_view& v, std::int64_t row, st
   return const_cast<std::byte*>(element_at(const_matrix_view(v), row, col));
 }
 
+/// The index of the random bits of element (row, col); `pitch` is resolved.
+SAMEBITS_INLINE std::uint64_t random_index(const random_stream& random, std::uint64_t pitch,
+                                           std::int64_t row, std::int64_t col) {
+  return random.offset + static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
+}
+
 /// The elements [row, row + rows) x [col, col + cols) of a view.
 template <class View>
 View part_of(View v, std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t cols) {

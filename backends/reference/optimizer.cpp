@@ -1,10 +1,9 @@
 // Reference optimizer steps: one element after another, in integers.
-#include "backends/reference/optimizer.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 #include "backends/dispatch/calls/optimizer.hpp"
+#include "backends/reference/reference.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/stored.hpp"

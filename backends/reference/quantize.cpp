@@ -146,8 +146,7 @@ class element_pass {
   [[nodiscard]] std::uint32_t dither(std::int64_t row, std::int64_t col) const {
     if (call_.cast.rounding != rounding::stochastic) return 0;
     const random_stream& r = call_.random;
-    const std::uint64_t index =
-        r.offset + static_cast<std::uint64_t>(row) * call_.pitch + static_cast<std::uint64_t>(col);
+    const std::uint64_t index = random_index(r, call_.pitch, row, col);
     return numerics::align_random<std::uint32_t>(
         numerics::random_word(r.seed, r.stream, index, r.bits), r.bits);
   }

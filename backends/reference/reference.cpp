@@ -1,7 +1,6 @@
 // The reference backend's entry in the registry.
 #include "backends/reference/reference.hpp"
 
-#include "backends/reference/optimizer.hpp"
 #include "backends/threads/on_threads.hpp"
 #include "backends/threads/optimizer.hpp"
 #include "backends/threads/quantize_list.hpp"

@@ -14,6 +14,8 @@
 
 namespace samebits::backends {
 
+struct update_kernels;  // backends/dispatch/calls/optimizer.hpp
+
 extern const backend reference;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
 extern self_test_entry reference_self_test;
@@ -60,6 +62,7 @@ void host_dequantize_blocks(const dequantize_blocks_call& call, const executor& 
 void host_quantize_int8(const quantize_int8_call& call, const executor& where);
 void host_dequantize_int8(const dequantize_int8_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;
+const update_kernels& reference_update_kernels();
 
 /// The tensor_core sum of one element of D, as binary32 bits.
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,

@@ -26,9 +26,7 @@ void for_each_segment(const convert_call& call, element_range range, const Funct
   for_each_row_part(
       call.in.cols, range, [&](std::int64_t row, std::int64_t col, std::int64_t count) {
         f(row_segment{element_at(call.in, row, col), element_at(call.out, row, col), in_step,
-                      out_step, count,
-                      call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
-                          static_cast<std::uint64_t>(col)});
+                      out_step, count, random_index(call.random, call.pitch, row, col)});
       });
 }
 

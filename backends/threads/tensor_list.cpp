@@ -34,17 +34,23 @@ void for_each_tensor(const list_data& list, const std::vector<Statistics>& parti
   }
 }
 
+/// Adds the counts and the amax of a chunk or of a tensor.
+template <class Statistics>
+void add_counts(tensor_statistics& all, const Statistics& part, std::uint32_t amax) {
+  all.nan += part.nan;
+  all.inf += part.inf;
+  all.zeros += part.zeros;
+  all.subnormals += part.subnormals;
+  all.amax_bits = std::max(all.amax_bits, amax);
+}
+
 tensor_statistics statistics_of(const numerics::list_row& row,
                                 std::span<const numerics::chunk_statistics> chunks) {
   tensor_statistics s;
   s.elements = static_cast<std::uint64_t>(row.count);
   numerics::square_sum squares;
   for (const numerics::chunk_statistics& c : chunks) {
-    s.nan += c.nan;
-    s.inf += c.inf;
-    s.zeros += c.zeros;
-    s.subnormals += c.subnormals;
-    s.amax_bits = std::max(s.amax_bits, c.amax);
+    add_counts(s, c, c.amax);
     squares.add(c.squares);
   }
   s.squares = std::bit_cast<double>(squares.value());
@@ -58,11 +64,7 @@ void combine_tensors(inspect_report& report) {
   for (std::size_t i = 0; i < report.tensors.size(); ++i) {
     const tensor_statistics& s = report.tensors[i];
     all.elements += s.elements;
-    all.nan += s.nan;
-    all.inf += s.inf;
-    all.zeros += s.zeros;
-    all.subnormals += s.subnormals;
-    all.amax_bits = std::max(all.amax_bits, s.amax_bits);
+    add_counts(all, s, s.amax_bits);
     squares.add(std::bit_cast<std::uint64_t>(s.squares));
     if (report.first_bad < 0 && s.nan + s.inf != 0) report.first_bad = static_cast<std::int64_t>(i);
   }

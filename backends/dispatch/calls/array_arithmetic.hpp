@@ -79,8 +79,7 @@ void for_each_arithmetic_segment(const compute_call& call, element_range range, 
       r.each = call.each.data + (row * call.each.row_stride + col * call.each.col_stride);
       r.each_step = call.each.col_stride;
     }
-    r.index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
-              static_cast<std::uint64_t>(col);
+    r.index = random_index(call.random, call.pitch, row, col);
     f(r);
   };
   for_each_row_part(out.cols, range, visit);

@@ -97,9 +97,7 @@ inline void function_range(const evaluate_call& call, element_range range, funct
                       if (call.grad.data != nullptr)
                         load_words(call.grad, row, col, count, chunk.grad);
                       if (call.rule.rounding == rounding::stochastic) {
-                        const std::uint64_t first = call.random.offset +
-                                                    static_cast<std::uint64_t>(row) * call.pitch +
-                                                    static_cast<std::uint64_t>(col);
+                        const std::uint64_t first = random_index(call.random, call.pitch, row, col);
                         for (std::int64_t i = 0; i < count; ++i) {
                           chunk.dither[i] =
                               random.dither<std::uint64_t>(first + static_cast<std::uint64_t>(i));

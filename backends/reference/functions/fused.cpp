@@ -32,8 +32,7 @@ void load_chunk(const fused_call& call, std::int64_t row, std::int64_t col, std:
     load_words(call.in[k].view, call.in[k].row_of(row), col, count, chunk.in[k]);
   }
   if (call.plan.of != torch::fused::dropout) return;
-  const std::uint64_t first = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
-                              static_cast<std::uint64_t>(col);
+  const std::uint64_t first = random_index(call.random, call.pitch, row, col);
   for (std::int64_t i = 0; i < count; ++i) {
     chunk.random[i] = random.dither<std::uint32_t>(first + static_cast<std::uint64_t>(i)) >>
                       (32 - torch::dropout_bits);

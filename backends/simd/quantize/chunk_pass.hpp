@@ -80,9 +80,7 @@ struct chunk_pass {
           const std::byte* const from = in(row, col);
           expand_scales<Isa>(call, task.scales, row, col, n, buffers.factors + at,
                              buffers.scales + at);
-          const std::uint64_t index = call.random.offset +
-                                      static_cast<std::uint64_t>(row) * call.pitch +
-                                      static_cast<std::uint64_t>(col);
+          const std::uint64_t index = backends::random_index(call.random, call.pitch, row, col);
           cast.row(from, to + at, n, {buffers.factors + at, 0, true, false}, index);
           if (!in_place) {
             __builtin_memcpy(buffers.in + at * cast.in_bytes, from,

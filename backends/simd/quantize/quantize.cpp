@@ -152,8 +152,7 @@ std::uint64_t count_saturated(const quantize_call& call, const tile_scale* scale
     const std::int64_t count =
         std::min({range.end - i, call.in.cols - col, g.tile_cols - col % g.tile_cols});
     const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
-    const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
-                                static_cast<std::uint64_t>(col);
+    const std::uint64_t index = random_index(call.random, call.pitch, row, col);
     for (std::int64_t k = 0; k < count; ++k) {
       const std::uint32_t x = binary32_of(call.in, row, col + k);
       if (is_saturated(call, scale, x, index + static_cast<std::uint64_t>(k))) ++saturated;

@@ -193,8 +193,7 @@ struct block_pass {
 
   void cast_rows(const tile_block& b, const row_factors& f) const {
     for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
-      const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(r) * call.pitch +
-                                  static_cast<std::uint64_t>(b.col);
+      const std::uint64_t index = backends::random_index(call.random, call.pitch, r, b.col);
       cast.row(in(r, b.col), out(r, b.col), b.cols, f, index);
     }
   }
