@@ -45,8 +45,8 @@ struct registers {
   /// op on each lane, rounded to binary32.
   template <operation Op, format_id F>
   SAMEBITS_INLINE static lanes step(lanes a, lanes b, lanes c) {
-    const __m256 x = _mm256_castsi256_ps(a.v);
-    const __m256 y = _mm256_castsi256_ps(b.v);
+    const __m256 x = floats(a);
+    const __m256 y = floats(b);
     __m256 result;
     if constexpr (Op == operation::add) {
       result = _mm256_add_ps(x, y);
@@ -59,9 +59,9 @@ struct registers {
     } else if constexpr (Op == operation::sqrt) {
       result = _mm256_sqrt_ps(x);
     } else {  // fma: the product is exact
-      result = _mm256_add_ps(_mm256_mul_ps(x, y), _mm256_castsi256_ps(c.v));
+      result = _mm256_add_ps(_mm256_mul_ps(x, y), floats(c));
     }
-    return _mm256_castps_si256(result);
+    return words(result);
   }
 
   template <operation Op, format_id F>

@@ -17,9 +17,6 @@
 
 namespace samebits::avx2 {
 
-SAMEBITS_INLINE __m256 floats(lanes a) { return _mm256_castsi256_ps(a.v); }
-SAMEBITS_INLINE lanes words(__m256 a) { return _mm256_castps_si256(a); }
-
 SAMEBITS_INLINE lanes fma(lanes a, lanes b, lanes c) {
   return words(_mm256_fmadd_ps(floats(a), floats(b), floats(c)));
 }

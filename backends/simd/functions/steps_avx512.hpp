@@ -17,9 +17,6 @@
 
 namespace samebits::avx512 {
 
-SAMEBITS_INLINE __m512 floats(lanes a) { return _mm512_castsi512_ps(a.v); }
-SAMEBITS_INLINE lanes words(__m512 a) { return _mm512_castps_si512(a); }
-
 SAMEBITS_INLINE lanes fma(lanes a, lanes b, lanes c) {
   return words(_mm512_fmadd_ps(floats(a), floats(b), floats(c)));
 }

@@ -35,6 +35,10 @@ struct lanes {
       : v(_mm256_set1_epi32(static_cast<int>(x))) {}
 };
 
+/// The lanes as binary32 numbers, and back.
+SAMEBITS_INLINE __m256 floats(lanes a) { return _mm256_castsi256_ps(a.v); }
+SAMEBITS_INLINE lanes words(__m256 a) { return _mm256_castps_si256(a); }
+
 SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm256_add_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm256_sub_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm256_and_si256(a.v, b.v); }
@@ -67,7 +71,7 @@ SAMEBITS_INLINE lanes max_word(lanes a, lanes b) { return _mm256_max_epu32(a.v, 
 /// Requires numbers below 2^24, which binary32 holds exactly: the exponent gives the result. 0
 /// gives 158; every caller clamps the result.
 SAMEBITS_INLINE lanes leading_zeros(lanes a) {
-  const lanes exponent = lanes(_mm256_castps_si256(_mm256_cvtepi32_ps(a.v))) >> 23u;
+  const lanes exponent = words(_mm256_cvtepi32_ps(a.v)) >> 23u;
   return lanes(158u) - exponent;
 }
 
@@ -158,19 +162,17 @@ struct isa {
 
   /// binary32 bits of a + b, a * b and a / b, rounded as MXCSR says.
   SAMEBITS_INLINE static lanes add(lanes a, lanes b) {
-    return _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+    return words(_mm256_add_ps(floats(a), floats(b)));
   }
   SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
-    return _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+    return words(_mm256_mul_ps(floats(a), floats(b)));
   }
   SAMEBITS_INLINE static lanes divide(lanes a, lanes b) {
-    return _mm256_castps_si256(_mm256_div_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+    return words(_mm256_div_ps(floats(a), floats(b)));
   }
 
   /// binary32 bits of numbers below 2^24; exact.
-  SAMEBITS_INLINE static lanes from_integer(lanes a) {
-    return _mm256_castps_si256(_mm256_cvtepi32_ps(a.v));
-  }
+  SAMEBITS_INLINE static lanes from_integer(lanes a) { return words(_mm256_cvtepi32_ps(a.v)); }
 
   /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm256_max_epu16(a.v, b.v); }

@@ -37,6 +37,10 @@ struct lanes {
       : v(_mm512_set1_epi32(static_cast<int>(x))) {}
 };
 
+/// The lanes as binary32 numbers, and back.
+SAMEBITS_INLINE __m512 floats(lanes a) { return _mm512_castsi512_ps(a.v); }
+SAMEBITS_INLINE lanes words(__m512 a) { return _mm512_castps_si512(a); }
+
 SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm512_add_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm512_sub_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm512_and_si512(a.v, b.v); }
@@ -123,46 +127,41 @@ struct isa {
   /// binary32 bits of a + b, rounded to nearest even independent of MXCSR.
   static constexpr bool supports_nearest_add = true;
   SAMEBITS_INLINE static lanes nearest_add(lanes a, lanes b) {
-    return _mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(a.v),
-                                                   _mm512_castsi512_ps(b.v),
-                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return words(
+        _mm512_add_round_ps(floats(a), floats(b), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
   /// binary32 bits of a + b in lanes where m is set, rounded toward zero independent of MXCSR; a in
   /// all other lanes.
   SAMEBITS_INLINE static lanes add_toward_zero_where(mask m, lanes a, lanes b) {
-    const __m512 x = _mm512_castsi512_ps(a.v);
-    return _mm512_castps_si512(_mm512_mask_add_round_ps(x, m.bits, x, _mm512_castsi512_ps(b.v),
-                                                        _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+    const __m512 x = floats(a);
+    return words(
+        _mm512_mask_add_round_ps(x, m.bits, x, floats(b), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
   }
   /// binary32 bits of a - floor(a) for a >= 0; exact.
   SAMEBITS_INLINE static lanes fraction(lanes a) {
-    return _mm512_castps_si512(_mm512_reduce_round_ps(
-        _mm512_castsi512_ps(a.v), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC, _MM_FROUND_NO_EXC));
+    return words(_mm512_reduce_round_ps(floats(a), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
+                                        _MM_FROUND_NO_EXC));
   }
   /// The integer floor(a) for 0 <= a < 2^32.
   SAMEBITS_INLINE static lanes truncated(lanes a) {
-    return _mm512_cvtt_roundps_epu32(_mm512_castsi512_ps(a.v), _MM_FROUND_NO_EXC);
+    return _mm512_cvtt_roundps_epu32(floats(a), _MM_FROUND_NO_EXC);
   }
 
   /// binary32 bits of a + b, a * b and a / b, rounded to nearest even. Subnormals are handled as
   /// MXCSR says.
   SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return nearest_add(a, b); }
   SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
-    return _mm512_castps_si512(_mm512_mul_round_ps(_mm512_castsi512_ps(a.v),
-                                                   _mm512_castsi512_ps(b.v),
-                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return words(
+        _mm512_mul_round_ps(floats(a), floats(b), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   SAMEBITS_INLINE static lanes divide(lanes a, lanes b) {
-    return _mm512_castps_si512(_mm512_div_round_ps(_mm512_castsi512_ps(a.v),
-                                                   _mm512_castsi512_ps(b.v),
-                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return words(
+        _mm512_div_round_ps(floats(a), floats(b), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
   /// binary32 bits of numbers below 2^24; exact.
-  SAMEBITS_INLINE static lanes from_integer(lanes a) {
-    return _mm512_castps_si512(_mm512_cvtepi32_ps(a.v));
-  }
+  SAMEBITS_INLINE static lanes from_integer(lanes a) { return words(_mm512_cvtepi32_ps(a.v)); }
 
   /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm512_max_epu16(a.v, b.v); }
