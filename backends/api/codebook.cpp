@@ -135,7 +135,7 @@ void quantize_int8_rows(const const_matrix_view& in, codebook_steps steps,
   using namespace backends;
   check_value("steps", steps, "codebook_steps");
   check_rows(in, "in", codes, absmax, where);
-  host_quantize_int8({in, steps, codes, absmax}, where);
+  host_quantize_int8(in, steps, codes, absmax, where);
 }
 
 void dequantize_int8_rows(std::span<const std::int8_t> codes, std::span<const float> absmax,
@@ -143,7 +143,7 @@ void dequantize_int8_rows(std::span<const std::int8_t> codes, std::span<const fl
   using namespace backends;
   check_rows(out, "out", codes, absmax, where);
   check_distinct(out, "out");
-  host_dequantize_int8({codes, absmax, out}, where);
+  host_dequantize_int8(codes, absmax, out, where);
 }
 
 }  // namespace samebits

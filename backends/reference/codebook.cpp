@@ -216,39 +216,36 @@ void host_dequantize_blocks(const dequantize_blocks_call& call, const executor& 
   });
 }
 
-void host_quantize_int8(const quantize_int8_call& call, const executor& where) {
+void host_quantize_int8(const const_matrix_view& in, codebook_steps steps,
+                        std::span<std::int8_t> codes, std::span<float> absmax,
+                        const executor& where) {
   require_tested(reference);
-  const const_matrix_view& in = call.in;
   visit_quantized(in.format, [&]<format_id F>() {
-    for_each_part(in.rows, where.threads, [&](element_range rows) {
-      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        std::uint32_t a = 0;
-        for (std::int64_t c = 0; c < in.cols; ++c) {
-          a = numerics::block_absmax(codebook::nf4, codebook_steps::cuda, a,
-                                     load<F>(element_at(in, r, c)));
-        }
-        call.absmax[static_cast<std::size_t>(r)] = std::bit_cast<float>(a);
-        const std::uint32_t factor = numerics::int8_factor<processor>(call.steps, a);
-        for (std::int64_t c = 0; c < in.cols; ++c) {
-          call.codes[static_cast<std::size_t>(r * in.cols + c)] =
-              numerics::int8_code<processor>(load<F>(element_at(in, r, c)), factor);
-        }
+    for_each_item(in.rows, in.cols, where.threads, [&](std::int64_t r) {
+      std::uint32_t a = 0;
+      for (std::int64_t c = 0; c < in.cols; ++c) {
+        a = numerics::block_absmax(codebook::nf4, codebook_steps::cuda, a,
+                                   load<F>(element_at(in, r, c)));
+      }
+      absmax[static_cast<std::size_t>(r)] = std::bit_cast<float>(a);
+      const std::uint32_t factor = numerics::int8_factor<processor>(steps, a);
+      for (std::int64_t c = 0; c < in.cols; ++c) {
+        codes[static_cast<std::size_t>(r * in.cols + c)] =
+            numerics::int8_code<processor>(load<F>(element_at(in, r, c)), factor);
       }
     });
   });
 }
 
-void host_dequantize_int8(const dequantize_int8_call& call, const executor& where) {
+void host_dequantize_int8(std::span<const std::int8_t> codes, std::span<const float> absmax,
+                          const matrix_view& out, const executor& where) {
   require_tested(reference);
-  const matrix_view& out = call.out;
   visit_quantized(out.format, [&]<format_id F>() {
-    for_each_part(out.rows, where.threads, [&](element_range rows) {
-      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        const auto a = std::bit_cast<std::uint32_t>(call.absmax[static_cast<std::size_t>(r)]);
-        for (std::int64_t c = 0; c < out.cols; ++c) {
-          const std::int8_t code = call.codes[static_cast<std::size_t>(r * out.cols + c)];
-          store<F>(element_at(out, r, c), numerics::int8_number<processor>(code, a));
-        }
+    for_each_item(out.rows, out.cols, where.threads, [&](std::int64_t r) {
+      const auto a = std::bit_cast<std::uint32_t>(absmax[static_cast<std::size_t>(r)]);
+      for (std::int64_t c = 0; c < out.cols; ++c) {
+        const std::int8_t code = codes[static_cast<std::size_t>(r * out.cols + c)];
+        store<F>(element_at(out, r, c), numerics::int8_number<processor>(code, a));
       }
     });
   });

@@ -59,8 +59,11 @@ void host_hash(const hash_call& call, const executor& where);
 /// Codebooks and int8 rows of every host backend.
 void host_quantize_blocks(const quantize_blocks_call& call, const executor& where);
 void host_dequantize_blocks(const dequantize_blocks_call& call, const executor& where);
-void host_quantize_int8(const quantize_int8_call& call, const executor& where);
-void host_dequantize_int8(const dequantize_int8_call& call, const executor& where);
+void host_quantize_int8(const const_matrix_view& in, codebook_steps steps,
+                        std::span<std::int8_t> codes, std::span<float> absmax,
+                        const executor& where);
+void host_dequantize_int8(std::span<const std::int8_t> codes, std::span<const float> absmax,
+                          const matrix_view& out, const executor& where);
 extern const list_kernels reference_list_kernels;
 const update_kernels& reference_update_kernels();
 

@@ -31,16 +31,15 @@ void move_codes(nb::handle codes, nb::handle format, nb::handle order, nb::handl
                 nb::handle unpacks) {
   const auto by = enumerator_of<packing>(order, "order");
   const bool back = flag_of(unpacks, "unpacks");
-  const array a = array_of(
+  const viewed v(
       codes,
       {.name = "codes", .needs = back ? access::write : access::read, .format = format_of(format)});
-  const matrix_view view = view_of({&a, "codes"});
   if (back) {
     const auto in = span_of<const std::byte>(packed, "packed");
-    run(a.size(), [&] { unpack_codes(in, by, view); }, {{"in", "packed"}});
+    run(v.a.size(), [&] { unpack_codes(in, by, v.view); }, {{"in", "packed"}});
   } else {
     const auto out = span_of<std::byte>(packed, "packed", access::write);
-    run(a.size(), [&] { pack_codes(view, by, out); });
+    run(v.a.size(), [&] { pack_codes(v.view, by, out); });
   }
 }
 
@@ -55,16 +54,15 @@ void move_scales(nb::handle scales, nb::handle format, nb::handle layout, nb::ha
   const scale_layout_options options = {.padding =
                                             enumerator_of<scale_padding>(padding, "padding")};
   const bool back = flag_of(restores, "restores");
-  const array a = array_of(scales, {.name = "scales",
-                                    .needs = back ? access::write : access::read,
-                                    .format = format_of(format)});
-  const matrix_view view = view_of({&a, "scales"});
+  const viewed v(scales, {.name = "scales",
+                          .needs = back ? access::write : access::read,
+                          .format = format_of(format)});
   if (back) {
     const auto in = span_of<const std::byte>(arranged, "arranged");
-    run(a.size(), [&] { restore_scales(in, by, view, options); }, {{"in", "arranged"}});
+    run(v.a.size(), [&] { restore_scales(in, by, v.view, options); }, {{"in", "arranged"}});
   } else {
     const auto out = span_of<std::byte>(arranged, "arranged", access::write);
-    run(a.size(), [&] { arrange_scales(view, by, out, options); });
+    run(v.a.size(), [&] { arrange_scales(v.view, by, out, options); });
   }
 }
 

@@ -24,18 +24,4 @@ struct dequantize_blocks_call {
   matrix_view out;  ///< without gaps
 };
 
-/// int8 rows, in host memory.
-struct quantize_int8_call {
-  const_matrix_view in;
-  codebook_steps steps;
-  std::span<std::int8_t> codes;
-  std::span<float> absmax;
-};
-
-struct dequantize_int8_call {
-  std::span<const std::int8_t> codes;
-  std::span<const float> absmax;
-  matrix_view out;
-};
-
 }  // namespace samebits::backends
