@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include "tensor_file/cat.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 

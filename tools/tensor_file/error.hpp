@@ -6,7 +6,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "samebits/core/cat.hpp"
+
 namespace samebits::tensor_file {
+
+using detail::cat;
 
 enum class error_kind : std::uint8_t {
   missing,         ///< no file at the path
@@ -29,11 +33,23 @@ class file_error : public std::runtime_error {
   error_kind kind_;
 };
 
-[[noreturn]] inline void malformed(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
+/// Throw an error, the latter two if something is wrong. The parts of the message are concatenated then.
+template <class... Parts>
+[[noreturn]] void malformed(const Parts&... message) {
+  throw file_error(error_kind::malformed, cat(message...));
 }
-[[noreturn]] inline void unsupported(const std::string& message) {
-  throw file_error(error_kind::unsupported, message);
+template <class... Parts>
+[[noreturn]] void unsupported(const Parts&... message) {
+  throw file_error(error_kind::unsupported, cat(message...));
+}
+
+template <class... Parts>
+void malformed_if(bool is_wrong, const Parts&... message) {
+  if (is_wrong) malformed(message...);
+}
+template <class... Parts>
+void unsupported_if(bool is_wrong, const Parts&... message) {
+  if (is_wrong) unsupported(message...);
 }
 
 /// Returns f(). The message of its file_error then begins with `where` and a colon.

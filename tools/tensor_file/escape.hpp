@@ -20,6 +20,12 @@ std::string escape_message(std::string_view text, std::size_t limit = 2000);
 /// escape() with double quotes around the result.
 std::string quote(std::string_view text);
 
+/// A part of a message: quote() of the text, computed when the message is put together.
+struct quoted {
+  std::string_view text;
+};
+inline void append_text(std::string& message, const quoted& part) { message += quote(part.text); }
+
 /// Escapes a path, without quotes. Cuts only paths that are too long for any file system.
 std::string escape_path(const std::filesystem::path& path);
 

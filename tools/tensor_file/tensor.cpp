@@ -173,9 +173,7 @@ const tensor_info& tensor_file::find(std::string_view name) const {
 }
 
 std::span<const std::byte> tensor_file::part_of(const tensor_info& info) const {
-  if (!info.unread.empty()) {
-    unsupported(cat(path_, ": tensor ", quote(info.name), ": ", info.unread));
-  }
+  if (!info.unread.empty()) unsupported(path_, ": tensor ", quote(info.name), ": ", info.unread);
   if (info.part == 0) return file_.bytes();
   return in_context(path_, [&] { return members_->bytes(file_.bytes(), info.part - 1); });
 }

@@ -45,12 +45,13 @@ class file_cursor {
   }
 
   void skip(std::uint64_t bytes, const char* what) {
-    if (bytes > rest()) fail(cat("the file ends before the end of ", what));
+    if (bytes > rest()) fail("the file ends before the end of ", what);
     at_ += bytes;
   }
 
-  [[noreturn]] void fail(const std::string& message) const {
-    malformed(cat("byte ", at_, ": ", message));
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... message) const {
+    malformed("byte ", at_, ": ", message...);
   }
 
  private:

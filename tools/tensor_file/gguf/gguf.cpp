@@ -17,9 +17,8 @@ struct gguf_counts {
 
 gguf_counts read_start(file_cursor& in) {
   constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
-  if (in.read<std::uint32_t>("the magic number") != magic) {
-    malformed("byte 0: a GGUF file begins with GGUF");
-  }
+  malformed_if(in.read<std::uint32_t>("the magic number") != magic,
+               "byte 0: a GGUF file begins with GGUF");
   const auto version = in.read<std::uint32_t>("the version");
   if (version != 2 && version != 3) {
     const bool swapped = version != 0 && (version & 0xffffff) == 0;
@@ -40,9 +39,7 @@ constexpr std::uint32_t array_value = 9;
 // The size of a value of this type; 0 for strings and arrays.
 std::uint64_t bytes_of_value(const file_cursor& in, std::uint32_t type) {
   constexpr std::uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-  if (type >= std::size(sizes)) {
-    in.fail(cat("unknown type ", type, " of a value"));
-  }
+  if (type >= std::size(sizes)) in.fail("unknown type ", type, " of a value");
   return sizes[type];
 }
 
@@ -80,7 +77,7 @@ std::uint64_t read_pairs(file_cursor& in, std::uint64_t pairs) {
     if (type != uint32_value) in.fail("general.alignment must be an integer of type UINT32");
     alignment = in.read<std::uint32_t>("general.alignment");
     if (alignment == 0 || alignment % 8 != 0) {
-      in.fail(cat("general.alignment must be a multiple of 8, not ", alignment));
+      in.fail("general.alignment must be a multiple of 8, not ", alignment);
     }
     seen = true;
   }
@@ -94,7 +91,7 @@ void set_type(tensor_info& info, std::uint32_t number) {
   info.blocks = blocks_of(number);
   if (info.blocks != block_layout::none &&
       (info.shape.empty() || info.shape.back() % block_elements != 0)) {
-    malformed(cat("a tensor of ", type->name, " must have rows of whole blocks of 32"));
+    malformed("a tensor of ", type->name, " must have rows of whole blocks of 32");
   }
   if (is_known && (type->elements || info.blocks != block_layout::none)) {
     info.type = type->elements.value_or(dtype::f32);
@@ -112,12 +109,12 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
   const std::string_view name = in.read_string("the name of a tensor");
   if (name.size() > longest_name) in.fail("the name of a tensor has more than 4096 bytes");
   if (find_invalid_utf8(name) != std::string_view::npos) {
-    in.fail(cat("the name of a tensor is not UTF-8: ", quote(name)));
+    in.fail("the name of a tensor is not UTF-8: ", quote(name));
   }
   info.name = name;
   const std::string where = "tensor " + quote(name) + ": ";
   const auto rank = in.read<std::uint32_t>("the rank of a tensor");
-  if (rank > max_rank) malformed(cat(where, "it has more than 64 dimensions"));
+  if (rank > max_rank) malformed(where, "it has more than 64 dimensions");
   for (std::uint32_t k = 0; k < rank; ++k) {
     info.shape.push_back(in.read<std::uint64_t>("the shape of a tensor"));
   }
@@ -125,9 +122,8 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
   const auto type = in.read<std::uint32_t>("the type of a tensor");
   in_context("tensor " + quote(name), [&] { set_type(info, type); });
   info.offset = in.read<std::uint64_t>("the offset of a tensor");
-  if (info.offset % alignment != 0) {
-    malformed(cat(where, "its offset ", info.offset, " is not a multiple of ", alignment));
-  }
+  malformed_if(info.offset % alignment != 0, where, "its offset ", info.offset,
+               " is not a multiple of ", alignment);
   return info;
 }
 
@@ -136,14 +132,11 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
 void require_disjoint(const std::vector<tensor_info>& tensors, std::uint64_t data_bytes) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const tensor_info& info = tensors[i];
-    const bool last = i + 1 == tensors.size();
-    const std::uint64_t end = last ? data_bytes : tensors[i + 1].offset;
-    const bool fits = info.offset <= data_bytes && stored_bytes(info) <= data_bytes - info.offset;
-    if (!fits) malformed(cat("tensor ", quote(info.name), ": its data exceeds the file"));
-    if (info.offset + stored_bytes(info) > end) {
-      malformed(cat("tensor ", quote(info.name), ": it shares bytes with tensor ",
-                    quote(tensors[i + 1].name)));
-    }
+    malformed_if(info.offset > data_bytes || stored_bytes(info) > data_bytes - info.offset,
+                 "tensor ", quoted{info.name}, ": its data exceeds the file");
+    if (i + 1 == tensors.size()) return;
+    malformed_if(info.offset + stored_bytes(info) > tensors[i + 1].offset, "tensor ",
+                 quoted{info.name}, ": it shares bytes with tensor ", quoted{tensors[i + 1].name});
   }
 }
 
@@ -155,16 +148,15 @@ file_contents parse_gguf(std::span<const std::byte> file) {
   const std::uint64_t alignment = read_pairs(in, counts.pairs);
   constexpr std::uint64_t least_bytes = 24;  // of a tensor info
   if (counts.tensors > in.rest() / least_bytes) {
-    in.fail(cat("the file has no room for ", counts.tensors, " tensors"));
+    in.fail("the file has no room for ", counts.tensors, " tensors");
   }
   file_contents contents;
   std::vector<tensor_info>& tensors = contents.tensors;
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < counts.tensors; ++i) {
     tensors.push_back(read_tensor(in, alignment));
-    if (!names.insert(tensors.back().name).second) {
-      malformed(cat("tensor ", quote(tensors.back().name), ": it occurs twice"));
-    }
+    malformed_if(!names.insert(tensors.back().name).second, "tensor ", quoted{tensors.back().name},
+                 ": it occurs twice");
   }
   if (tensors.empty()) return contents;
 

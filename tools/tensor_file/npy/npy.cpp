@@ -38,7 +38,7 @@ class npy_literal_reader {
     return true;
   }
   void expect(char wanted, const char* where) {
-    if (!accept(wanted)) fail(cat("expected '", wanted, "' ", where));
+    if (!accept(wanted)) fail("expected '", wanted, "' ", where);
   }
   void expect_end() {
     peek();
@@ -48,7 +48,7 @@ class npy_literal_reader {
   /// 'text' or "text", without escapes.
   std::string_view read_string(const char* what) {
     const char mark = peek();
-    if (mark != '\'' && mark != '"') fail(cat("expected ", what, " in quotes"));
+    if (mark != '\'' && mark != '"') fail("expected ", what, " in quotes");
     const std::size_t start = ++at_;
     const auto inside = [&](char c) { return c != mark && c != '\\' && c != '\n'; };
     while (at_ < text_.size() && inside(text_[at_])) ++at_;
@@ -67,7 +67,7 @@ class npy_literal_reader {
         return value;
       }
     }
-    fail(cat(what, " must be True or False"));
+    fail(what, " must be True or False");
   }
   /// (), (3,), (3, 4) or (3, 4,).
   std::vector<std::uint64_t> read_tuple() {
@@ -84,8 +84,9 @@ class npy_literal_reader {
     return shape;
   }
 
-  [[noreturn]] void fail(const std::string& message) const {
-    malformed(cat("byte ", text_offset_ + at_, ": ", message));
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... message) const {
+    malformed("byte ", text_offset_ + at_, ": ", message...);
   }
 
  private:
@@ -130,23 +131,17 @@ npy_header find_header(std::span<const std::byte> file) {
   if (file.size() < 8) malformed("byte 6: the file ends before the version");
   const auto major = little_endian<std::uint8_t>(file, 6);
   const auto minor = little_endian<std::uint8_t>(file, 7);
-  if (major < 1 || major > 3 || minor != 0) {
-    unsupported(
-        cat("byte 6: .npy version ", major, ".", minor, "; versions 1.0, 2.0 and 3.0 are read"));
-  }
+  unsupported_if(major < 1 || major > 3 || minor != 0, "byte 6: .npy version ", major, ".", minor,
+                 "; versions 1.0, 2.0 and 3.0 are read");
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t offset = 8 + length_bytes;
   if (file.size() < offset) malformed("byte 8: the file ends before the header length");
   const std::uint64_t length =
       major == 1 ? little_endian<std::uint16_t>(file, 8) : little_endian<std::uint32_t>(file, 8);
-  if (length > max_npy_header_bytes) {
-    malformed(
-        cat("byte 8: a header of ", length, " bytes; at most ", max_npy_header_bytes, " are read"));
-  }
-  if (length > file.size() - offset) {
-    malformed(cat("byte 8: a header of ", length, " bytes, but the file has only ",
-                  file.size() - offset, " more"));
-  }
+  malformed_if(length > max_npy_header_bytes, "byte 8: a header of ", length, " bytes; at most ",
+               max_npy_header_bytes, " are read");
+  malformed_if(length > file.size() - offset, "byte 8: a header of ", length,
+               " bytes, but the file has only ", file.size() - offset, " more");
   return {text.substr(offset, length), offset, major};
 }
 
@@ -160,10 +155,8 @@ std::size_t find_non_ascii(std::string_view text) {
 void require_text(const npy_header& header) {
   const bool ascii = header.version < 3;
   const std::size_t bad = ascii ? find_non_ascii(header.text) : find_invalid_utf8(header.text);
-  if (bad != std::string_view::npos) {
-    malformed(
-        cat("byte ", header.offset + bad, ": the header is not ", (ascii ? "ASCII" : "UTF-8")));
-  }
+  malformed_if(bad != std::string_view::npos, "byte ", header.offset + bad, ": the header is not ",
+               (ascii ? "ASCII" : "UTF-8"));
   if (!header.text.ends_with('\n')) malformed("the header does not end in a line feed");
 }
 
@@ -175,14 +168,13 @@ struct npy_dictionary {
 
 template <class Value>
 void set_once(npy_literal_reader& in, std::optional<Value>& slot, Value value, const char* key) {
-  if (slot) in.fail(cat("the key ", key, " occurs twice"));
+  if (slot) in.fail("the key ", key, " occurs twice");
   slot = std::move(value);
 }
 
 std::string_view read_descr(npy_literal_reader& in) {
-  if (in.peek() == '[' || in.peek() == '(') {
-    unsupported("descr: structured and sub-array types are not read; save one field at a time");
-  }
+  unsupported_if(in.peek() == '[' || in.peek() == '(',
+                 "descr: structured and sub-array types are not read; save one field at a time");
   return in.read_string("a type");
 }
 
@@ -196,7 +188,7 @@ void read_entry(npy_literal_reader& in, npy_dictionary& dictionary) {
   } else if (key == "shape") {
     set_once(in, dictionary.shape, in.read_tuple(), "shape");
   } else {
-    in.fail(cat("unknown key ", quote(key), "; a header has descr, fortran_order and shape"));
+    in.fail("unknown key ", quote(key), "; a header has descr, fortran_order and shape");
   }
 }
 
@@ -242,13 +234,12 @@ npy_type parse_descr(std::string_view descr) {
   const bool marked = !descr.empty() && marks.find(descr[0]) != std::string_view::npos;
   const std::string_view code = descr.substr(marked ? 1 : 0);
   const std::optional<dtype> type = find_npy_dtype(code);
-  if (!type) unsupported(cat(where, hint_for(code.empty() ? '\0' : code[0])));
+  if (!type) unsupported(where, hint_for(code.empty() ? '\0' : code[0]));
 
   const char mark = marked ? descr[0] : '=';
   const bool single_byte = spec_of(*type).component_bytes == 1;
-  if (mark == '=' || (mark == '|' && !single_byte)) {
-    malformed(cat(where, "the byte order must be given as < or >"));
-  }
+  malformed_if(mark == '=' || (mark == '|' && !single_byte), where,
+               "the byte order must be given as < or >");
   // Single bytes have no byte order; `little` is the only spelling of this layout.
   const bool big = mark == '>' && !single_byte;
   return {*type, big ? byte_order::big : byte_order::little};
@@ -285,8 +276,8 @@ tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file
   set_size(info);
   const std::uint64_t present = file_bytes - info.offset;
   if (present == info.bytes) return info;
-  malformed(cat("byte ", info.offset, ": ", present, " bytes of data where shape and descr need ",
-                info.bytes));
+  malformed("byte ", info.offset, ": ", present, " bytes of data where shape and descr need ",
+            info.bytes);
 }
 
 }  // namespace samebits::tensor_file

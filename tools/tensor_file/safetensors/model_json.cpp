@@ -23,13 +23,13 @@ json parse_strictly(std::string_view text) {
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event != json::parse_event_t::key) return true;
     const auto& key = parsed.template get_ref<const std::string&>();
-    if (!keys.back().insert(key).second) malformed(cat(quote(key), " occurs twice"));
+    if (!keys.back().insert(key).second) malformed(quote(key), " occurs twice");
     return true;
   };
   try {
     return json::parse(text.begin(), text.end(), check);
   } catch (const typename json::parse_error& error) {
-    malformed(cat("not JSON at byte ", error.byte));
+    malformed("not JSON at byte ", error.byte);
   } catch (const typename json::out_of_range&) {
     malformed("a number beyond binary64");
   }
@@ -64,22 +64,19 @@ bool has_quantization_config(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> parse_precision_map(std::string_view text) {
   const nlohmann::ordered_json map = parse_object(text);
   for (const auto& [key, value] : map.items()) {
-    if (key != "version" && key != "layers" && key != "comment") {
-      malformed(cat(quote(key), " is no entry; there are version, layers, comment"));
-    }
+    malformed_if(key != "version" && key != "layers" && key != "comment", quoted{key},
+                 " is no entry; there are version, layers, comment");
   }
-  if (!map.contains("version") || !map["version"].is_number_integer() || map["version"] != 1) {
-    malformed("version: must be 1");
-  }
-  if (!map.contains("layers") || !map["layers"].is_object()) {
-    malformed("layers: expected an object of patterns");
-  }
+  malformed_if(
+      !map.contains("version") || !map["version"].is_number_integer() || map["version"] != 1,
+      "version: must be 1");
+  malformed_if(!map.contains("layers") || !map["layers"].is_object(),
+               "layers: expected an object of patterns");
   std::vector<std::pair<std::string, std::string>> layers;
   for (const auto& [pattern, precision] : map["layers"].items()) {
     if (pattern.empty()) malformed("layers: a pattern is empty; write \"*\" for every layer");
-    if (!precision.is_string()) {
-      malformed(cat("layers: ", quote(pattern), ": expected a string such as \"TE_CURRENT\""));
-    }
+    malformed_if(!precision.is_string(), "layers: ", quoted{pattern},
+                 ": expected a string such as \"TE_CURRENT\"");
     layers.emplace_back(pattern, precision.get<std::string>());
   }
   return layers;

@@ -70,7 +70,7 @@ class header_handler {
   bool number_unsigned(json::number_unsigned_t value) {
     if (state_ == state::shape_items) {
       std::vector<std::uint64_t>& shape = out_.entries.back().shape;
-      if (shape.size() == max_rank) malformed(cat(where(), "shape has more than 64 dimensions"));
+      if (shape.size() == max_rank) malformed(where(), "shape has more than 64 dimensions");
       shape.push_back(value);
     } else if (state_ == state::offsets_items && offsets_ < 2) {
       out_.entries.back().data_offsets[offsets_++] = value;
@@ -87,7 +87,7 @@ class header_handler {
     }
     if (state_ != state::type) unexpected("the string " + quote(text));
     const std::optional<dtype> type = find_safetensors_dtype(text);
-    if (!type) unsupported(cat(where(), "unknown dtype ", quote(text)));
+    if (!type) unsupported(where(), "unknown dtype ", quote(text));
     out_.entries.back().type = *type;
     state_ = state::tensor_fields;
     return true;
@@ -96,9 +96,8 @@ class header_handler {
     if (state_ == state::tensor_fields) {
       enter_field(text);
     } else if (state_ == state::metadata_fields) {
-      if (out_.metadata.size() == limits_.metadata) {
-        malformed(cat("__metadata__: more than ", limits_.metadata, " entries"));
-      }
+      malformed_if(out_.metadata.size() == limits_.metadata, "__metadata__: more than ",
+                   limits_.metadata, " entries");
       out_.metadata.emplace_back(text, std::string());
       state_ = state::metadata_text;
     } else if (text == metadata_key) {
@@ -123,7 +122,7 @@ class header_handler {
       const char* missing = (fields_ & dtype_field) == 0   ? "dtype"
                             : (fields_ & shape_field) == 0 ? "shape"
                                                            : "data_offsets";
-      malformed(cat(where(), "the field ", missing, " is missing"));
+      malformed(where(), "the field ", missing, " is missing");
     }
     state_ = state_ == state::header ? state::done : state::header;
     return true;
@@ -147,8 +146,8 @@ class header_handler {
     const std::size_t at = header_offset + (position == 0 ? 0 : position - 1);
     constexpr std::size_t telling = 40;  // bytes; a longer token would be cut before the error
     const bool shown = !token.empty() && token.size() <= telling;
-    malformed(cat("byte ", at, ": the header is not JSON",
-                  (shown ? " (after " + quote(token) + ")" : std::string())));
+    malformed("byte ", at, ": the header is not JSON",
+              (shown ? " (after " + quote(token) + ")" : std::string()));
   }
 
  private:
@@ -180,17 +179,14 @@ class header_handler {
   }
 
   [[noreturn]] void unexpected(const std::string& found) const {
-    malformed(cat(where(), "expected ", wanted(), ", found ", found));
+    malformed(where(), "expected ", wanted(), ", found ", found);
   }
 
   void enter_tensor(const std::string& name) {
-    if (name.size() > limits_.name_bytes) {
-      malformed(
-          cat("header: the name ", quote(name), " has more than ", limits_.name_bytes, " bytes"));
-    }
-    if (out_.entries.size() == limits_.tensors) {
-      malformed(cat("header: more than ", limits_.tensors, " tensors"));
-    }
+    malformed_if(name.size() > limits_.name_bytes, "header: the name ", quoted{name},
+                 " has more than ", limits_.name_bytes, " bytes");
+    malformed_if(out_.entries.size() == limits_.tensors, "header: more than ", limits_.tensors,
+                 " tensors");
     out_.entries.emplace_back().name = name;
     fields_ = 0;
     offsets_ = 0;
@@ -209,9 +205,9 @@ class header_handler {
       seen = offsets_field;
       state_ = state::offsets;
     } else {
-      malformed(cat(where(), "unknown field ", quote(name)));
+      malformed(where(), "unknown field ", quote(name));
     }
-    if ((fields_ & seen) != 0) malformed(cat(where(), "the field ", name, " occurs twice"));
+    if ((fields_ & seen) != 0) malformed(where(), "the field ", name, " occurs twice");
     fields_ |= seen;
   }
 
@@ -229,10 +225,10 @@ safetensors_json parse_safetensors_json(std::string_view header, const safetenso
   header_handler handler(out, limits);
   json::sax_parse(header.begin(), header.end(), &handler);
   if (const auto name = find_repeated(out.entries, &safetensors_entry::name)) {
-    malformed(cat("header: the tensor ", quote(*name), " occurs twice"));
+    malformed("header: the tensor ", quote(*name), " occurs twice");
   }
   if (const auto key = find_repeated(out.metadata, &std::pair<std::string, std::string>::first)) {
-    malformed(cat("__metadata__: the key ", quote(*key), " occurs twice"));
+    malformed("__metadata__: the key ", quote(*key), " occurs twice");
   }
   std::sort(out.metadata.begin(), out.metadata.end());
   return out;
@@ -244,19 +240,13 @@ constexpr std::uint64_t length_bytes = 8;
 
 // The header, with its length checked, including the spaces that pad it.
 std::string_view find_header(std::span<const std::byte> file, const safetensors_limits& limits) {
-  if (file.size() < length_bytes) {
-    malformed(cat("byte 0: the file has ", file.size(),
-                  " bytes; a .safetensors file begins with 8 bytes of header length"));
-  }
+  malformed_if(file.size() < length_bytes, "byte 0: the file has ", file.size(),
+               " bytes; a .safetensors file begins with 8 bytes of header length");
   const auto length = little_endian<std::uint64_t>(file, 0);
-  if (length > limits.header_bytes) {
-    malformed(
-        cat("byte 0: a header of ", length, " bytes; at most ", limits.header_bytes, " are read"));
-  }
-  if (length > file.size() - length_bytes) {
-    malformed(cat("byte 0: a header of ", length, " bytes, but the file has only ",
-                  file.size() - length_bytes, " more"));
-  }
+  malformed_if(length > limits.header_bytes, "byte 0: a header of ", length, " bytes; at most ",
+               limits.header_bytes, " are read");
+  malformed_if(length > file.size() - length_bytes, "byte 0: a header of ", length,
+               " bytes, but the file has only ", file.size() - length_bytes, " more");
   return text_of(file).substr(length_bytes, length);
 }
 
@@ -266,16 +256,14 @@ std::string_view find_header(std::span<const std::byte> file, const safetensors_
 std::string_view require_object(std::string_view header) {
   if (!header.starts_with('{')) malformed("byte 8: the header must begin with '{'");
   const std::size_t invalid = find_invalid_utf8(header);
-  if (invalid != std::string_view::npos) {
-    malformed(cat("byte ", length_bytes + invalid, ": the header is not UTF-8"));
-  }
+  malformed_if(invalid != std::string_view::npos, "byte ", length_bytes + invalid,
+               ": the header is not UTF-8");
   const std::size_t zero = header.find('\0');
-  if (zero != std::string_view::npos) {
-    malformed(cat("byte ", length_bytes + zero, ": the header is not JSON: it holds a zero byte"));
-  }
+  malformed_if(zero != std::string_view::npos, "byte ", length_bytes + zero,
+               ": the header is not JSON: it holds a zero byte");
   const std::size_t last = header.find_last_not_of(' ');
   if (header[last] != '}') {
-    malformed(cat("byte ", length_bytes + last, ": the header must end in '}' and spaces"));
+    malformed("byte ", length_bytes + last, ": the header must end in '}' and spaces");
   }
   return header.substr(0, last + 1);
 }
@@ -290,10 +278,9 @@ tensor_info checked(safetensors_entry&& entry) {
                       .offset = begin};
   in_context("tensor " + quote(info.name), [&] {
     set_size(info);
-    if (end < begin) malformed(cat("data_offsets end at ", end, ", before they begin at ", begin));
+    if (end < begin) malformed("data_offsets end at ", end, ", before they begin at ", begin);
     if (end - begin == info.bytes) return;
-    malformed(
-        cat("data_offsets span ", end - begin, " bytes where shape and dtype need ", info.bytes));
+    malformed("data_offsets span ", end - begin, " bytes where shape and dtype need ", info.bytes);
   });
   return info;
 }
@@ -302,16 +289,12 @@ tensor_info checked(safetensors_entry&& entry) {
 void require_tiling(const std::vector<tensor_info>& tensors, std::uint64_t data_bytes) {
   std::uint64_t expected = 0;
   for (const tensor_info& info : tensors) {
-    if (info.offset != expected) {
-      malformed(cat("tensor ", quote(info.name), ": its data begins at ", info.offset,
-                    ", which leaves a hole or overlaps: expected ", expected));
-    }
+    malformed_if(info.offset != expected, "tensor ", quoted{info.name}, ": its data begins at ",
+                 info.offset, ", which leaves a hole or overlaps: expected ", expected);
     expected += info.bytes;
   }
-  if (expected != data_bytes) {
-    malformed(
-        cat("the tensors end at byte ", expected, " of the data, but the file has ", data_bytes));
-  }
+  malformed_if(expected != data_bytes, "the tensors end at byte ", expected,
+               " of the data, but the file has ", data_bytes);
 }
 
 }  // namespace

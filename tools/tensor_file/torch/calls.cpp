@@ -112,9 +112,8 @@ object_id new_dict(object_store& objects, const call_arguments& arguments) {
       const object& one = objects[pair];
       const bool holds = one.kind == object_kind::list || one.kind == object_kind::tuple;
       if (!holds || one.items().size() != 2) malformed("a dict's items must be pairs");
-      if (++objects.copied_pairs > 10'000'000) {
-        unsupported("more than 10000000 items of dicts in calls");
-      }
+      unsupported_if(++objects.copied_pairs > 10'000'000,
+                     "more than 10000000 items of dicts in calls");
       items.insert(items.end(), one.items().begin(), one.items().end());
     }
   } else if (arguments.has(0, object_kind::dict) || arguments.has(0, object_kind::tuple)) {
@@ -134,7 +133,7 @@ object_id new_subclass(object_store& objects, const call_arguments& arguments) {
       inner != nullptr && (inner->what == meaning::tensor || inner->what == meaning::parameter ||
                            inner->what == meaning::unread);
   if (!makes_tensors) {
-    unsupported(cat("a tensor of a subclass, made by ", name_of_global(objects, function)));
+    unsupported("a tensor of a subclass, made by ", name_of_global(objects, function));
   }
   return call_known(objects, *inner, function, arguments.id(2, object_kind::tuple, "a tuple"));
 }
@@ -179,9 +178,8 @@ object_id call(object_store& objects, object_id callee, object_id arguments) {
   if (objects[callee].kind != object_kind::global) malformed("the pickle calls what is no name");
   const known_name* const known = find_name(objects, callee);
   if (known == nullptr) {
-    unsupported(
-        cat("the pickle calls ", name_of_global(objects, callee),
-            ", which was not run; save tensors in dicts and lists, such as a state_dict()"));
+    unsupported("the pickle calls ", name_of_global(objects, callee),
+                ", which was not run; save tensors in dicts and lists, such as a state_dict()");
   }
   return call_known(objects, *known, callee, arguments);
 }
@@ -190,19 +188,17 @@ object_id make(object_store& objects, object_id callee, object_id arguments) {
   if (objects[callee].kind == object_kind::global) {
     const known_name* const known = find_name(objects, callee);
     const bool is_dict = known != nullptr && known->what == meaning::dict;
-    if (is_dict && !call_arguments(objects, arguments, "__new__").is_empty()) {
-      unsupported("a dict made by __new__ with arguments, which torch ignores");
-    }
+    unsupported_if(is_dict && !call_arguments(objects, arguments, "__new__").is_empty(),
+                   "a dict made by __new__ with arguments, which torch ignores");
   }
   return call(objects, callee, arguments);
 }
 
 void require_buildable(const object& to, const object& state) {
   // torch replaces the tensor's storage by a state of (storage, offset, size, strides).
-  if (to.kind == object_kind::tensor && state.kind == object_kind::tuple &&
-      state.items().size() > 2) {
-    unsupported("a tensor whose storage is replaced by its state");
-  }
+  unsupported_if(to.kind == object_kind::tensor && state.kind == object_kind::tuple &&
+                     state.items().size() > 2,
+                 "a tensor whose storage is replaced by its state");
   if (to.kind == object_kind::dict || to.kind == object_kind::inert ||
       to.kind == object_kind::tensor) {
     return;

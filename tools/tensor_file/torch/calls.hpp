@@ -12,8 +12,7 @@ class call_arguments {
   /// @param of  what is called, in messages
   call_arguments(const object_store& objects, object_id tuple, std::string_view of)
       : objects_(objects), of_(of) {
-    if (objects[tuple].kind != object_kind::tuple)
-      malformed(cat(of_, ": arguments must be a tuple"));
+    if (objects[tuple].kind != object_kind::tuple) malformed(of_, ": arguments must be a tuple");
     ids_ = objects[tuple].items();
   }
 
@@ -53,7 +52,7 @@ class call_arguments {
 
  private:
   [[noreturn]] void fail(std::size_t i, const char* what) const {
-    malformed(cat(of_, ": argument ", i, " must be ", what));
+    malformed(of_, ": argument ", i, " must be ", what);
   }
   [[nodiscard]] std::uint64_t natural(const object& one, std::size_t i, const char* what) const {
     if (one.kind != object_kind::integer || one.number() < 0) fail(i, what);

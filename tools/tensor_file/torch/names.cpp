@@ -14,7 +14,7 @@ class walker {
     visit(root);
     while (!open_.empty()) step();
     if (const auto name = find_repeated(found_, &tensor_info::name)) {
-      unsupported(cat("two tensors have the path ", quote(*name)));
+      unsupported("two tensors have the path ", quote(*name));
     }
     return std::move(found_);
   }
@@ -66,16 +66,15 @@ class walker {
       if (is_known) keys.emplace_back(key.kind, key_text(key, i / 2));
     }
     if (const auto key = find_repeated(keys)) {
-      unsupported(cat(quote(name_), ": a dict has the key ", quote(key->second), " twice"));
+      unsupported(quote(name_), ": a dict has the key ", quote(key->second), " twice");
     }
   }
 
   void enter(const std::string& part) {
     if (open_.size() > 1) name_ += '.';
     name_ += part;
-    if (name_.size() > longest_name) {
-      unsupported(cat("tensor ", quote(name_), ": a name of more than 4096 bytes"));
-    }
+    unsupported_if(name_.size() > longest_name, "tensor ", quoted{name_},
+                   ": a name of more than 4096 bytes");
   }
 
   void visit(object_id id) {
@@ -87,9 +86,8 @@ class walker {
       case object_kind::tuple:
       case object_kind::list:
       case object_kind::dict:
-        if (open_.size() == deepest) {
-          unsupported(cat(quote(name_), ": containers are nested more than 100 deep"));
-        }
+        unsupported_if(open_.size() == deepest, quoted{name_},
+                       ": containers are nested more than 100 deep");
         if (one.kind == object_kind::dict) require_different_keys(one.items());
         open_.push_back({id, 0, name_.size()});
         return;
@@ -115,9 +113,8 @@ class walker {
     extents_ += info.shape.size() + info.strides.size();
     if (extents_ > 16'000'000) unsupported("shapes of more than 16000000 extents by all paths");
     if (text_ > most_text) unsupported("the names of tensors have more than 256 MiB");
-    if (find_invalid_utf8(name_) != std::string_view::npos) {
-      malformed(cat("tensor ", quote(name_), ": its name is not UTF-8"));
-    }
+    malformed_if(find_invalid_utf8(name_) != std::string_view::npos, "tensor ", quoted{name_},
+                 ": its name is not UTF-8");
     info.name = name_;
     found_.push_back(std::move(info));
   }

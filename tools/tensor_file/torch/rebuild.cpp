@@ -23,11 +23,10 @@ torch_storage storage_of(const call_arguments& arguments) {
   } else if (storage.type == "UntypedStorage") {
     storage.element_bytes = 1;
   } else {
-    unsupported(cat("a storage of the class ", quote(storage.type)));
+    unsupported("a storage of the class ", quote(storage.type));
   }
-  if (__builtin_mul_overflow(arguments.natural(4), storage.element_bytes, &storage.bytes)) {
-    malformed("the size of a storage exceeds 64 bits");
-  }
+  malformed_if(__builtin_mul_overflow(arguments.natural(4), storage.element_bytes, &storage.bytes),
+               "the size of a storage exceeds 64 bits");
   return storage;
 }
 
@@ -47,7 +46,7 @@ std::uint32_t index_of(object_store& objects, const torch_storage& storage) {
   if (is_bytes(before) && is_bytes(storage) && before.bytes == storage.bytes) {
     if (storage.elements) before = storage;
   } else if (before.type != storage.type || before.bytes != storage.bytes) {
-    malformed(cat("storage ", quote(storage.key), " has another type or size than before"));
+    malformed("storage ", quote(storage.key), " has another type or size than before");
   }
   return found->second;
 }
@@ -101,16 +100,15 @@ object_id add_storage(object_store& objects, object_id persistent_id) {
   const call_arguments arguments(objects, persistent_id, "a persistent id");
   const std::string_view kind = arguments.text(0);
   if (kind == "module") return arguments.id(1, object_kind::global, "a name of a module");
-  if (kind != "storage") malformed(cat("a persistent id of the unknown kind ", quote(kind)));
+  if (kind != "storage") malformed("a persistent id of the unknown kind ", quote(kind));
   const torch_storage storage = storage_of(arguments);
   storage_view view{index_of(objects, storage), 0, storage.bytes};
   if (arguments.has(5)) {  // of old files: key, offset and size of a part of the storage
     const call_arguments part(objects, arguments.id(5, object_kind::tuple, "a tuple"), "a view");
-    if (__builtin_mul_overflow(part.natural(1), storage.element_bytes, &view.first) ||
-        __builtin_mul_overflow(part.natural(2), storage.element_bytes, &view.bytes) ||
-        view.first > storage.bytes || view.bytes > storage.bytes - view.first) {
-      malformed("a view exceeds its storage");
-    }
+    malformed_if(__builtin_mul_overflow(part.natural(1), storage.element_bytes, &view.first) ||
+                     __builtin_mul_overflow(part.natural(2), storage.element_bytes, &view.bytes) ||
+                     view.first > storage.bytes || view.bytes > storage.bytes - view.first,
+                 "a view exceeds its storage");
   }
   objects.views.push_back(view);
   return objects.add(object_kind::storage, static_cast<std::int64_t>(objects.views.size() - 1));

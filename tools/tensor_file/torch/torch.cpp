@@ -38,10 +38,8 @@ std::vector<tensor_info> tensors_at(object_store& objects, object_id root,
   unsigned __int128 bytes = 0;
   for (const tensor_info& info : tensors) {
     bytes += info.unread.empty() ? info.bytes : 0;
-    if (bytes > most) {
-      unsupported(cat("tensor ", quote(info.name),
-                      ": the elements of all tensors exceed the file 1024 times"));
-    }
+    unsupported_if(bytes > most, "tensor ", quoted{info.name},
+                   ": the elements of all tensors exceed the file 1024 times");
   }
   return tensors;
 }
@@ -62,13 +60,11 @@ struct archive {
       return member.name == pickle || member.name.ends_with("/data.pkl");
     };
     const auto found = std::find_if(members.begin(), members.end(), is_pickle);
-    if (found == members.end()) {
-      unsupported("a zip archive without data.pkl; PyTorch's checkpoints have one");
-    }
+    unsupported_if(found == members.end(),
+                   "a zip archive without data.pkl; PyTorch's checkpoints have one");
     folder = found->name.substr(0, found->name.size() - pickle.size());
-    if (find("constants.pkl") != nullptr) {
-      unsupported("a TorchScript program; save the state_dict() of the module with torch.save");
-    }
+    unsupported_if(find("constants.pkl") != nullptr,
+                   "a TorchScript program; save the state_dict() of the module with torch.save");
   }
 
   [[nodiscard]] const zip_member* find(std::string_view name) const {
@@ -80,7 +76,7 @@ struct archive {
 // torch.save can be told to leave out the CRC-32; the directory then has 0.
 zip_member checked_member(zip_member member) {
   const std::string why = unread_reason(member);
-  if (!why.empty()) unsupported(cat("member ", quote(member.name), ": ", why));
+  if (!why.empty()) unsupported("member ", quote(member.name), ": ", why);
   member.has_crc32 = member.crc32 != 0;
   return member;
 }
@@ -92,7 +88,7 @@ byte_order order_of(const archive& zip) {
   const std::string_view text = text_of(whole.bytes(zip.file, 0));
   if (text == "little") return byte_order::little;
   if (text == "big") return byte_order::big;
-  malformed(cat("member ", quote(member->name), ": expected little or big"));
+  malformed("member ", quote(member->name), ": expected little or big");
 }
 
 std::vector<place> find_storages(const archive& zip, const object_store& objects,
@@ -103,12 +99,10 @@ std::vector<place> find_storages(const archive& zip, const object_store& objects
     if (!storage.has_data) continue;
     const std::string name = "data/" + std::string(storage.key);
     const zip_member* const member = zip.find(name);
-    if (member == nullptr) malformed(cat("there is no member ", quote(zip.folder + name)));
+    if (member == nullptr) malformed("there is no member ", quote(zip.folder + name));
     members.push_back(checked_member(*member));
-    if (member->bytes < storage.bytes) {
-      malformed(cat("member ", quote(member->name), ": it has ", member->bytes,
-                    " bytes, its storage ", storage.bytes));
-    }
+    malformed_if(member->bytes < storage.bytes, "member ", quoted{member->name}, ": it has ",
+                 member->bytes, " bytes, its storage ", storage.bytes);
     places.back().part = members.size();
   }
   return places;
@@ -139,9 +133,8 @@ void require_little_endian(const object_store& objects, object_id system) {
   for (std::size_t i = 0; i < items.size(); i += 2) {
     const object& key = objects[items[i]];
     const bool is_order = key.kind == object_kind::text && key.text() == "little_endian";
-    if (is_order && items[i + 1] != object_store::yes) {
-      unsupported("an old PyTorch file of a big-endian machine; save it again with torch.save");
-    }
+    unsupported_if(is_order && items[i + 1] != object_store::yes,
+                   "an old PyTorch file of a big-endian machine; save it again with torch.save");
   }
 }
 
@@ -156,22 +149,20 @@ std::vector<place> find_storages(file_bytes file, std::uint64_t at, const object
     if (objects[id].kind != object_kind::text) malformed("the key of a storage is not text");
     const std::string_view key = objects[id].text();
     const auto found = objects.storage_of_key.find(key);
-    if (found == objects.storage_of_key.end())
-      malformed(cat("no tensor has the storage ", quote(key)));
+    if (found == objects.storage_of_key.end()) malformed("no tensor has the storage ", quote(key));
     const torch_storage& storage = objects.storages[found->second];
     const auto elements = in.read<std::uint64_t>("the size of a storage");
-    if (elements != storage.bytes / storage.element_bytes) {
-      malformed(cat("storage ", quote(key), " has ", elements, " elements, by the pickle ",
-                    storage.bytes / storage.element_bytes));
-    }
+    malformed_if(elements != storage.bytes / storage.element_bytes, "storage ", quoted{key},
+                 " has ", elements, " elements, by the pickle ",
+                 storage.bytes / storage.element_bytes);
     place& to = places[found->second];
-    if (to.offset != 0) malformed(cat("storage ", quote(key), " occurs twice"));
+    if (to.offset != 0) malformed("storage ", quote(key), " occurs twice");
     to.offset = in.at();
     in.skip(storage.bytes, "a storage");
   }
   for (const torch_storage& storage : objects.storages) {
     const bool found = places[objects.storage_of_key.at(storage.key)].offset != 0;
-    if (!found && storage.has_data) malformed(cat("storage ", quote(storage.key), " has no data"));
+    if (!found && storage.has_data) malformed("storage ", quote(storage.key), " has no data");
   }
   return places;
 }
@@ -181,9 +172,8 @@ file_contents parse_old_format(file_bytes file) {
   pickle_machine machine(file, objects);
   machine.run();  // the magic number
   const object version = objects[machine.run()];
-  if (version.kind != object_kind::integer || version.number() != 1001) {
-    unsupported("an old PyTorch file of another version than 1001");
-  }
+  unsupported_if(version.kind != object_kind::integer || version.number() != 1001,
+                 "an old PyTorch file of another version than 1001");
   require_little_endian(objects, machine.run());
   const object_id root = machine.run();
   const object_id keys = machine.run();

@@ -84,10 +84,8 @@ std::size_t inflate_start(std::span<const std::byte> packed, std::span<std::byte
 void inflate_all(std::span<const std::byte> packed, std::span<std::byte> out, std::uint32_t crc32) {
   raw_stream stream(packed);
   const std::size_t written = stream.read(out);
-  if (written != out.size()) {
-    malformed(
-        cat("deflated data has ", written, " bytes where the zip directory claims ", out.size()));
-  }
+  malformed_if(written != out.size(), "deflated data has ", written,
+               " bytes where the zip directory claims ", out.size());
   if (!stream.ends()) malformed("deflated data is longer than the zip directory claims");
   if (crc32_of(out) != crc32) malformed("deflated data does not have the CRC-32 of its directory");
 }

@@ -10,8 +10,9 @@ namespace {
 
 using file_bytes = std::span<const std::byte>;
 
-[[noreturn]] void bad_member(const std::string& name, const std::string& message) {
-  malformed(cat("member ", quote(name), ": ", message));
+template <class... Parts>
+void bad_member_if(bool is_wrong, const std::string& name, const Parts&... message) {
+  malformed_if(is_wrong, "member ", quoted{name}, ": ", message...);
 }
 
 constexpr std::uint32_t local_mark = 0x04034b50;
@@ -61,15 +62,12 @@ directory read_end_record(file_bytes fields, std::uint64_t end) {
   const auto entries = in.read<Count>(what);
   const auto size = in.read<Size>(what);
   const auto offset = in.read<Size>(what);
-  if (disk != 0 || directory_disk != 0 || here != entries) {
-    unsupported("a zip archive in several parts");
-  }
-  if (offset > end || size != end - offset) {
-    malformed("the directory of the zip archive is not before its end record");
-  }
-  if (entries > size / entry_bytes) {
-    malformed(cat("the directory of the zip archive has no room for ", entries, " entries"));
-  }
+  unsupported_if(disk != 0 || directory_disk != 0 || here != entries,
+                 "a zip archive in several parts");
+  malformed_if(offset > end || size != end - offset,
+               "the directory of the zip archive is not before its end record");
+  malformed_if(entries > size / entry_bytes, "the directory of the zip archive has no room for ",
+               entries, " entries");
   return {offset, end, entries};
 }
 
@@ -82,10 +80,9 @@ directory find_directory(file_bytes file) {
   }
   const auto end64 = little_endian<std::uint64_t>(file, at - locator_bytes + 8);
   const std::uint64_t locator = at - locator_bytes;
-  if (end64 > locator || locator - end64 < end64_bytes ||
-      little_endian<std::uint32_t>(file, end64) != end64_mark) {
-    malformed("the zip archive has no ZIP64 end record where its locator says");
-  }
+  malformed_if(end64 > locator || locator - end64 < end64_bytes ||
+                   little_endian<std::uint32_t>(file, end64) != end64_mark,
+               "the zip archive has no ZIP64 end record where its locator says");
   return read_end_record<std::uint32_t, std::uint64_t, std::uint64_t>(file.subspan(end64 + 16),
                                                                       end64);
 }
@@ -110,33 +107,30 @@ void read_zip64(file_bytes extra, entry& to) {
     if (id != 1) continue;
     for (std::uint64_t* value : values) {
       if (!is_left(value)) continue;
-      if (field.size() < 8) bad_member(to.member.name, "its ZIP64 extra field is too short");
+      bad_member_if(field.size() < 8, to.member.name, "its ZIP64 extra field is too short");
       *value = little_endian<std::uint64_t>(field, 0);
       field = field.subspan(8);
     }
     return;
   }
-  bad_member(to.member.name, "its ZIP64 extra field is missing");
+  bad_member_if(true, to.member.name, "its ZIP64 extra field is missing");
 }
 
 // Reads the entry at `at` and moves `at` behind it.
 entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
   const std::uint64_t room = where.end - at;
-  if (room < entry_bytes || little_endian<std::uint32_t>(file, at) != entry_mark) {
-    malformed(cat("byte ", at, ": expected an entry of the zip directory"));
-  }
+  malformed_if(room < entry_bytes || little_endian<std::uint32_t>(file, at) != entry_mark, "byte ",
+               at, ": expected an entry of the zip directory");
   const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, at + 28);
   const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, at + 30);
   const std::uint64_t comment_bytes = little_endian<std::uint16_t>(file, at + 32);
-  if (name_bytes + extra_bytes + comment_bytes > room - entry_bytes) {
-    malformed(cat("byte ", at, ": the entry exceeds the zip directory"));
-  }
+  malformed_if(name_bytes + extra_bytes + comment_bytes > room - entry_bytes, "byte ", at,
+               ": the entry exceeds the zip directory");
   entry result;
   zip_member& member = result.member;
   member.name = text_of(file.subspan(at + entry_bytes, name_bytes));
-  if (find_invalid_utf8(member.name) != std::string_view::npos) {
-    bad_member(member.name, "its name is not UTF-8");
-  }
+  bad_member_if(find_invalid_utf8(member.name) != std::string_view::npos, member.name,
+                "its name is not UTF-8");
   member.encrypted = (little_endian<std::uint16_t>(file, at + 8) & 1) != 0;
   member.method = little_endian<std::uint16_t>(file, at + 10);
   member.crc32 = little_endian<std::uint32_t>(file, at + 16);
@@ -152,34 +146,29 @@ entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
 // only the local header says where the data begins.
 void find_data(file_bytes file, const directory& where, entry& of) {
   zip_member& member = of.member;
-  if (of.local > where.begin || where.begin - of.local < local_bytes ||
-      little_endian<std::uint32_t>(file, of.local) != local_mark) {
-    bad_member(member.name, "it has no local header where the zip directory says");
-  }
+  bad_member_if(of.local > where.begin || where.begin - of.local < local_bytes ||
+                    little_endian<std::uint32_t>(file, of.local) != local_mark,
+                member.name, "it has no local header where the zip directory says");
   const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, of.local + 26);
   const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, of.local + 28);
   const std::uint64_t room = where.begin - of.local - local_bytes;
-  if (name_bytes + extra_bytes > room || member.packed_bytes > room - name_bytes - extra_bytes) {
-    bad_member(member.name, "its data exceeds the file");
-  }
+  bad_member_if(
+      name_bytes + extra_bytes > room || member.packed_bytes > room - name_bytes - extra_bytes,
+      member.name, "its data exceeds the file");
   member.offset = of.local + local_bytes + name_bytes + extra_bytes;
-  if (text_of(file.subspan(of.local + local_bytes, name_bytes)) != member.name) {
-    bad_member(member.name, "its local header has another name");
-  }
-  if (little_endian<std::uint16_t>(file, of.local + 8) != member.method) {
-    bad_member(member.name, "its local header has another compression method");
-  }
+  bad_member_if(text_of(file.subspan(of.local + local_bytes, name_bytes)) != member.name,
+                member.name, "its local header has another name");
+  bad_member_if(little_endian<std::uint16_t>(file, of.local + 8) != member.method, member.name,
+                "its local header has another compression method");
 }
 
 void require_plausible_size(const zip_member& member) {
   constexpr std::uint64_t most = 1032;  // deflate: 258 bytes for a match of 2 bits
-  if (member.method == zip_stored && member.bytes != member.packed_bytes) {
-    bad_member(member.name, "it is stored, but its two sizes differ");
-  }
-  if (member.method == zip_deflated && member.bytes / most > member.packed_bytes) {
-    bad_member(member.name, cat("it claims ", member.bytes, " bytes, but deflate ",
-                                "cannot pack them into ", member.packed_bytes));
-  }
+  bad_member_if(member.method == zip_stored && member.bytes != member.packed_bytes, member.name,
+                "it is stored, but its two sizes differ");
+  bad_member_if(member.method == zip_deflated && member.bytes / most > member.packed_bytes,
+                member.name, "it claims ", member.bytes, " bytes, but deflate ",
+                "cannot pack them into ", member.packed_bytes);
 }
 
 // Members that share bytes make small archives claim huge contents.
@@ -188,9 +177,8 @@ void require_apart(std::vector<entry> entries) {
             [](const entry& a, const entry& b) { return a.local < b.local; });
   for (std::size_t i = 1; i < entries.size(); ++i) {
     const zip_member& before = entries[i - 1].member;
-    if (before.offset + before.packed_bytes > entries[i].local) {
-      bad_member(entries[i].member.name, cat("it shares bytes with member ", quote(before.name)));
-    }
+    bad_member_if(before.offset + before.packed_bytes > entries[i].local, entries[i].member.name,
+                  "it shares bytes with member ", quoted{before.name});
   }
 }
 
@@ -203,7 +191,7 @@ std::vector<zip_member> parse_zip(std::span<const std::byte> file) {
   std::uint64_t at = where.begin;
   for (std::uint64_t i = 0; i < where.entries; ++i) {
     entry one = read_entry(file, where, at);
-    if (!names.insert(one.member.name).second) bad_member(one.member.name, "it occurs twice");
+    bad_member_if(!names.insert(one.member.name).second, one.member.name, "it occurs twice");
     find_data(file, where, one);
     require_plausible_size(one.member);
     entries.push_back(std::move(one));
@@ -250,16 +238,14 @@ void zip_members::check(std::span<const std::byte> file, const zip_member& membe
                         member_data& data) {
   const std::span<const std::byte> packed = packed_data(file, member);
   if (member.method == zip_stored) {
-    if (member.has_crc32 && crc32_of(packed) != member.crc32) {
-      malformed("data does not have the CRC-32 of its directory");
-    }
+    malformed_if(member.has_crc32 && crc32_of(packed) != member.crc32,
+                 "data does not have the CRC-32 of its directory");
     data.checked = packed;
     return;
   }
-  if (member.bytes > most_ - kept_) {
-    unsupported(cat("decompressed members would take ", kept_ + member.bytes,
-                    " bytes of memory, more than ", most_, "; save it without compression"));
-  }
+  unsupported_if(member.bytes > most_ - kept_, "decompressed members would take ",
+                 kept_ + member.bytes, " bytes of memory, more than ", most_,
+                 "; save it without compression");
   auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
   inflate_all(packed, {inflated.get(), member.bytes}, member.crc32);
   data.inflated = std::move(inflated);
