@@ -8,62 +8,10 @@
 namespace samebits::tensor_file {
 namespace {
 
-// The operations, by their bytes [pickletools.py].
-enum : std::uint8_t {
-  mark = '(',
-  stop = '.',
-  none = 'N',
-  newtrue = 0x88,
-  newfalse = 0x89,
-  binint = 'J',
-  binint1 = 'K',
-  binint2 = 'M',
-  long1 = 0x8a,
-  long4 = 0x8b,
-  binfloat = 'G',
-  short_binstring = 'U',
-  binstring = 'T',
-  short_binunicode = 0x8c,
-  binunicode = 'X',
-  binunicode8 = 0x8d,
-  short_binbytes = 'C',
-  binbytes = 'B',
-  binbytes8 = 0x8e,
-  bytearray8 = 0x96,
-  empty_tuple = ')',
-  empty_list = ']',
-  empty_dict = '}',
-  empty_set = 0x8f,
-  tuple = 't',
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  append = 'a',
-  appends = 'e',
-  setitem = 's',
-  setitems = 'u',
-  additems = 0x90,
-  binput = 'q',
-  long_binput = 'r',
-  binget = 'h',
-  long_binget = 'j',
-  memoize = 0x94,
-  global = 'c',
-  stack_global = 0x93,
-  reduce = 'R',
-  newobj = 0x81,
-  build = 'b',
-  binpersid = 'Q',
-  proto = 0x80,
-  frame = 0x95,
-};
-
 constexpr object_id absent = ~object_id{0};
 constexpr std::size_t longest_name = 4096;
 
 }  // namespace
-
-void pickle_machine::fail(const std::string& message) const { malformed(where() + ": " + message); }
 
 void pickle_machine::push(object_id id) {
   constexpr std::size_t most = 1'000'000;
@@ -91,29 +39,6 @@ std::vector<object_id> pickle_machine::pop_to_mark() {
   return items;
 }
 
-object_id pickle_machine::run() {
-  constexpr std::uint64_t most = 10'000'000;
-  stack_.clear();
-  marks_.clear();
-  memo_.clear();
-  for (;;) {
-    operation_at_ = in_.at();
-    if (operation_at_ > max_pickle_bytes)
-      unsupported(cat(where(), ": more than 256 MiB of pickles"));
-    if (operations_++ == most) unsupported(cat(where(), ": more than 10000000 operations"));
-    const auto operation = in_.read<std::uint8_t>("the pickle");
-    if (operation == stop) return pop();
-    if (run_value(operation) || run_container(operation) || run_memo(operation) ||
-        run_call(operation)) {
-      continue;
-    }
-    char code[5];
-    static_cast<void>(std::snprintf(code, sizeof code, "0x%02x", operation));
-    unsupported(
-        cat(where(), ": operation ", code, " of pickles, which files of tensors do not need"));
-  }
-}
-
 // An integer of this many bytes in two's complement.
 void pickle_machine::push_long(std::string_view bytes) {
   if (bytes.size() > sizeof(std::int64_t)) return push_text(object_kind::bytes, bytes);
@@ -123,40 +48,6 @@ void pickle_machine::push_long(std::string_view bytes) {
     value = value << 8 | static_cast<unsigned char>(bytes[i]);
   }
   push_integer(static_cast<std::int64_t>(value));
-}
-
-bool pickle_machine::run_value(std::uint8_t operation) {
-  constexpr const char* number = "a number";
-  constexpr const char* text = "a text";
-  switch (operation) {
-    case none: push(object_store::none); return true;
-    case newtrue: push(object_store::yes); return true;
-    case newfalse: push(object_store::no); return true;
-    case binint1: push_integer(in_.read<std::uint8_t>(number)); return true;
-    case binint2: push_integer(in_.read<std::uint16_t>(number)); return true;
-    case binint:
-      push_integer(static_cast<std::int32_t>(in_.read<std::uint32_t>(number)));
-      return true;
-    case long1: push_long(in_.read_string<std::uint8_t>(number)); return true;
-    case long4: push_long(in_.read_string<std::uint32_t>(number)); return true;
-    case binfloat: push_text(object_kind::plain, in_.read_text(8, number)); return true;
-    case short_binstring:
-    case short_binunicode:
-      push_text(object_kind::text, in_.read_string<std::uint8_t>(text));
-      return true;
-    case binstring:
-    case binunicode:
-      push_text(object_kind::text, in_.read_string<std::uint32_t>(text));
-      return true;
-    case binunicode8: push_text(object_kind::text, in_.read_string(text)); return true;
-    case short_binbytes:
-      push_text(object_kind::bytes, in_.read_string<std::uint8_t>(text));
-      return true;
-    case binbytes: push_text(object_kind::bytes, in_.read_string<std::uint32_t>(text)); return true;
-    case binbytes8:
-    case bytearray8: push_text(object_kind::bytes, in_.read_string(text)); return true;
-    default: return false;
-  }
 }
 
 void pickle_machine::push_tuple(std::size_t size) {
@@ -173,47 +64,6 @@ void pickle_machine::add_items(object_kind kind, const std::vector<object_id>& i
   to.items().insert(to.items().end(), items.begin(), items.end());
 }
 
-bool pickle_machine::run_container(std::uint8_t operation) {
-  const std::vector<object_id> nothing;
-  switch (operation) {
-    case mark: marks_.push_back(stack_.size()); return true;
-    case empty_tuple: push(objects_.add(object_kind::tuple, nothing)); return true;
-    case empty_list: push(objects_.add(object_kind::list, nothing)); return true;
-    case empty_dict: push(objects_.add(object_kind::dict, nothing)); return true;
-    case empty_set: push(add_inert(objects_, "builtins", "set")); return true;
-    case tuple: push(objects_.add(object_kind::tuple, pop_to_mark())); return true;
-    case tuple1: push_tuple(1); return true;
-    case tuple2: push_tuple(2); return true;
-    case tuple3: push_tuple(3); return true;
-    case append: {
-      const object_id item = pop();
-      add_items(object_kind::list, {item});
-      return true;
-    }
-    case appends: {
-      const std::vector<object_id> items = pop_to_mark();
-      add_items(object_kind::list, items);
-      return true;
-    }
-    case setitem: {
-      const object_id value = pop();
-      const object_id key = pop();
-      add_items(object_kind::dict, {key, value});
-      return true;
-    }
-    case setitems: {
-      const std::vector<object_id> items = pop_to_mark();
-      add_items(object_kind::dict, items);
-      return true;
-    }
-    case additems:
-      pop_to_mark();
-      add_items(object_kind::inert, {});
-      return true;
-    default: return false;
-  }
-}
-
 void pickle_machine::put(std::uint64_t index) {
   if (index >= operations_) fail("a memo index above the number of operations");
   if (index >= memo_.size()) memo_.resize(index + 1, absent);
@@ -221,22 +71,8 @@ void pickle_machine::put(std::uint64_t index) {
 }
 
 void pickle_machine::get(std::uint64_t index) {
-  if (index >= memo_.size() || memo_[index] == absent) {
-    fail(cat("nothing has the memo index ", index));
-  }
+  if (index >= memo_.size() || memo_[index] == absent) fail("nothing has the memo index ", index);
   push(memo_[index]);
-}
-
-bool pickle_machine::run_memo(std::uint8_t operation) {
-  constexpr const char* what = "a memo index";
-  switch (operation) {
-    case binput: put(in_.read<std::uint8_t>(what)); return true;
-    case long_binput: put(in_.read<std::uint32_t>(what)); return true;
-    case memoize: put(memo_.size()); return true;
-    case binget: get(in_.read<std::uint8_t>(what)); return true;
-    case long_binget: get(in_.read<std::uint32_t>(what)); return true;
-    default: return false;
-  }
 }
 
 std::string_view pickle_machine::read_line() {
@@ -250,53 +86,158 @@ std::string_view pickle_machine::read_line() {
   return line;
 }
 
-bool pickle_machine::run_call(std::uint8_t operation) {
-  switch (operation) {
-    case proto: {
-      const auto version = in_.read<std::uint8_t>("the protocol");
-      if (version < 2 || version > 5) {
-        unsupported(cat(where(), ": protocol ", version, " of pickles; 2 to 5 are read"));
-      }
-      return true;
+void pickle_machine::push_name() {
+  const std::string_view module = read_line();
+  push(add_global(objects_, module, read_line()));
+}
+
+void pickle_machine::push_name_of_texts() {
+  const object& name = objects_[pop()];
+  const object& module = objects_[pop()];
+  if (name.kind != object_kind::text || module.kind != object_kind::text) {
+    fail("the name of a global is not text");
+  }
+  push(add_global(objects_, module.text(), name.text()));
+}
+
+void pickle_machine::push_result(object_id (*make)(object_store&, object_id, object_id)) {
+  const object_id arguments = pop();
+  const object_id callee = pop();
+  push(in_context(where(), [&] { return make(objects_, callee, arguments); }));
+}
+
+/// What each operation does, by its byte; behind each, its name in pickletools.py.
+struct pickle_machine::operations {
+  using machine = pickle_machine;
+  using action = void (*)(machine&);
+
+  template <class Word>
+  static void push_number(machine& m) {
+    m.push_integer(static_cast<Word>(m.in_.read<std::make_unsigned_t<Word>>("a number")));
+  }
+  template <object_kind Kind, class Length>
+  static void push_string(machine& m) {
+    m.push_text(Kind, m.in_.read_string<Length>("a text"));
+  }
+  template <object_kind Kind>
+  static void push_empty(machine& m) {
+    m.push(m.objects_.add(Kind, std::vector<object_id>()));
+  }
+  /// Adds the objects above the last mark.
+  template <object_kind Kind>
+  static void add_to_mark(machine& m) {
+    const std::vector<object_id> items = m.pop_to_mark();
+    m.add_items(Kind, items);
+  }
+  template <class Index>
+  static std::uint64_t memo_index(machine& m) {
+    return m.in_.read<Index>("a memo index");
+  }
+  static void check_protocol(machine& m) {
+    const auto version = m.in_.read<std::uint8_t>("the protocol");
+    unsupported_if(version < 2 || version > 5, m.where(), ": protocol ", version,
+                   " of pickles; 2 to 5 are read");
+  }
+  static void check_frame(machine& m) {
+    if (m.in_.read<std::uint64_t>("a frame") > m.in_.rest()) m.fail("a frame exceeds the file");
+  }
+  static void add_one(machine& m) {
+    const object_id item = m.pop();
+    m.add_items(object_kind::list, {item});
+  }
+  static void set_one(machine& m) {
+    const object_id value = m.pop();
+    const object_id key = m.pop();
+    m.add_items(object_kind::dict, {key, value});
+  }
+  static void skip_items(machine& m) {
+    m.pop_to_mark();
+    m.add_items(object_kind::inert, {});
+  }
+  static void build(machine& m) {
+    const object_id state = m.pop();
+    in_context(m.where(), [&] { require_buildable(m.objects_[m.top()], m.objects_[state]); });
+  }
+  static void push_storage(machine& m) {
+    const object_id id = m.pop();
+    m.push(in_context(m.where(), [&] { return add_storage(m.objects_, id); }));
+  }
+
+  static constexpr std::array<action, 256> by_byte() {
+    using enum object_kind;
+    std::array<action, 256> all{};
+    const auto set = [&](std::uint8_t byte, action run) { all[byte] = run; };
+    set('N', [](machine& m) { m.push(object_store::none); });  // NONE
+    set(0x88, [](machine& m) { m.push(object_store::yes); });  // NEWTRUE
+    set(0x89, [](machine& m) { m.push(object_store::no); });   // NEWFALSE
+    set('J', push_number<std::int32_t>);                       // BININT
+    set('K', push_number<std::uint8_t>);                       // BININT1
+    set('M', push_number<std::uint16_t>);                      // BININT2
+    set(0x8a, [](machine& m) { m.push_long(m.in_.read_string<std::uint8_t>(number)); });   // LONG1
+    set(0x8b, [](machine& m) { m.push_long(m.in_.read_string<std::uint32_t>(number)); });  // LONG4
+    set('G', [](machine& m) { m.push_text(plain, m.in_.read_text(8, number)); });  // BINFLOAT
+    set('U', push_string<text, std::uint8_t>);                          // SHORT_BINSTRING
+    set('T', push_string<text, std::uint32_t>);                         // BINSTRING
+    set(0x8c, push_string<text, std::uint8_t>);                         // SHORT_BINUNICODE
+    set('X', push_string<text, std::uint32_t>);                         // BINUNICODE
+    set(0x8d, push_string<text, std::uint64_t>);                        // BINUNICODE8
+    set('C', push_string<bytes, std::uint8_t>);                         // SHORT_BINBYTES
+    set('B', push_string<bytes, std::uint32_t>);                        // BINBYTES
+    set(0x8e, push_string<bytes, std::uint64_t>);                       // BINBYTES8
+    set(0x96, push_string<bytes, std::uint64_t>);                       // BYTEARRAY8
+    set('(', [](machine& m) { m.marks_.push_back(m.stack_.size()); });  // MARK
+    set(')', push_empty<tuple>);                                        // EMPTY_TUPLE
+    set(']', push_empty<list>);                                         // EMPTY_LIST
+    set('}', push_empty<dict>);                                         // EMPTY_DICT
+    set(0x8f, [](machine& m) { m.push(add_inert(m.objects_, "builtins", "set")); });  // EMPTY_SET
+    set('t', [](machine& m) { m.push(m.objects_.add(tuple, m.pop_to_mark())); });     // TUPLE
+    set(0x85, [](machine& m) { m.push_tuple(1); });                                   // TUPLE1
+    set(0x86, [](machine& m) { m.push_tuple(2); });                                   // TUPLE2
+    set(0x87, [](machine& m) { m.push_tuple(3); });                                   // TUPLE3
+    set('a', add_one);                                                                // APPEND
+    set('e', add_to_mark<list>);                                                      // APPENDS
+    set('s', set_one);                                                                // SETITEM
+    set('u', add_to_mark<dict>);                                                      // SETITEMS
+    set(0x90, skip_items);                                                            // ADDITEMS
+    set('q', [](machine& m) { m.put(memo_index<std::uint8_t>(m)); });                 // BINPUT
+    set('r', [](machine& m) { m.put(memo_index<std::uint32_t>(m)); });                // LONG_BINPUT
+    set('h', [](machine& m) { m.get(memo_index<std::uint8_t>(m)); });                 // BINGET
+    set('j', [](machine& m) { m.get(memo_index<std::uint32_t>(m)); });                // LONG_BINGET
+    set(0x94, [](machine& m) { m.put(m.memo_.size()); });                             // MEMOIZE
+    set('c', [](machine& m) { m.push_name(); });                                      // GLOBAL
+    set(0x93, [](machine& m) { m.push_name_of_texts(); });  // STACK_GLOBAL
+    set('R', [](machine& m) { m.push_result(call); });      // REDUCE
+    set(0x81, [](machine& m) { m.push_result(make); });     // NEWOBJ
+    set('b', build);                                        // BUILD
+    set('Q', push_storage);                                 // BINPERSID
+    set(0x80, check_protocol);                              // PROTO
+    set(0x95, check_frame);                                 // FRAME
+    return all;
+  }
+
+  static constexpr const char* number = "a number";
+};
+
+object_id pickle_machine::run() {
+  constexpr std::uint64_t most = 10'000'000;
+  constexpr std::uint8_t stop = '.';
+  static constexpr auto actions = operations::by_byte();
+  stack_.clear();
+  marks_.clear();
+  memo_.clear();
+  for (;;) {
+    operation_at_ = in_.at();
+    if (operation_at_ > max_pickle_bytes) unsupported(where(), ": more than 256 MiB of pickles");
+    if (operations_++ == most) unsupported(where(), ": more than 10000000 operations");
+    const auto operation = in_.read<std::uint8_t>("the pickle");
+    if (operation == stop) return pop();
+    if (const auto run = actions[operation]) {
+      run(*this);
+      continue;
     }
-    case frame:
-      if (in_.read<std::uint64_t>("a frame") > in_.rest()) fail("a frame exceeds the file");
-      return true;
-    case global: {
-      const std::string_view module = read_line();
-      push(add_global(objects_, module, read_line()));
-      return true;
-    }
-    case stack_global: {
-      const object& name = objects_[pop()];
-      const object& module = objects_[pop()];
-      if (name.kind != object_kind::text || module.kind != object_kind::text) {
-        fail("the name of a global is not text");
-      }
-      push(add_global(objects_, module.text(), name.text()));
-      return true;
-    }
-    case reduce:
-    case newobj: {
-      const object_id arguments = pop();
-      const object_id callee = pop();
-      push(in_context(where(), [&] {
-        return operation == reduce ? call(objects_, callee, arguments)
-                                   : make(objects_, callee, arguments);
-      }));
-      return true;
-    }
-    case build: {
-      const object_id state = pop();
-      in_context(where(), [&] { require_buildable(objects_[top()], objects_[state]); });
-      return true;
-    }
-    case binpersid: {
-      const object_id id = pop();
-      push(in_context(where(), [&] { return add_storage(objects_, id); }));
-      return true;
-    }
-    default: return false;
+    char code[5];
+    static_cast<void>(std::snprintf(code, sizeof code, "0x%02x", operation));
+    unsupported(where(), ": operation ", code, " of pickles, which files of tensors do not need");
   }
 }
 

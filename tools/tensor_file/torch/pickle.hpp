@@ -27,10 +27,7 @@ class pickle_machine {
   [[nodiscard]] std::uint64_t at() const { return in_.at(); }
 
  private:
-  bool run_value(std::uint8_t operation);
-  bool run_container(std::uint8_t operation);
-  bool run_memo(std::uint8_t operation);
-  bool run_call(std::uint8_t operation);
+  struct operations;
 
   void push(object_id id);
   object_id pop();
@@ -47,9 +44,16 @@ class pickle_machine {
   void put(std::uint64_t index);
   void get(std::uint64_t index);
   std::string_view read_line();
+  void push_name();
+  void push_name_of_texts();
+  /// @param make  call() or make()
+  void push_result(object_id (*make)(object_store&, object_id, object_id));
 
   [[nodiscard]] std::string where() const { return cat("byte ", operation_at_); }
-  [[noreturn]] void fail(const std::string& message) const;
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... message) const {
+    malformed(where(), ": ", message...);
+  }
 
   file_cursor in_;
   object_store& objects_;
