@@ -3,6 +3,7 @@
 // Sources: safetensors format, "dtype"; NumPy array interface, "typestr" (kind and size in bytes).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -11,33 +12,37 @@
 
 namespace samebits::tensor_file {
 
-enum class dtype : std::uint8_t {
-  boolean,
-  u8,
-  i8,
-  i16,
-  u16,
-  i32,
-  u32,
-  i64,
-  u64,
-  f16,
-  bf16,
-  f32,
-  f64,
-  c64,
-  c128,
-  f8_e5m2,
-  f8_e4m3,
-  f8_e8m0,
-  f8_e4m3fnuz,
-  f8_e5m2fnuz,
-  f6_e2m3,
-  f6_e3m2,
-  f4,
-};
+// clang-format off
+// Name here, name in .safetensors, npy, bits, component, format.
+#define SAMEBITS_DTYPES(ONE) \
+  ONE(boolean, "BOOL", "b1", 8, 1, std::nullopt) \
+  ONE(u8, "U8", "u1", 8, 1, std::nullopt) \
+  ONE(i8, "I8", "i1", 8, 1, std::nullopt) \
+  ONE(i16, "I16", "i2", 16, 2, std::nullopt) \
+  ONE(u16, "U16", "u2", 16, 2, std::nullopt) \
+  ONE(i32, "I32", "i4", 32, 4, std::nullopt) \
+  ONE(u32, "U32", "u4", 32, 4, std::nullopt) \
+  ONE(i64, "I64", "i8", 64, 8, std::nullopt) \
+  ONE(u64, "U64", "u8", 64, 8, std::nullopt) \
+  ONE(f16, "F16", "f2", 16, 2, format_id::fp16) \
+  ONE(bf16, "BF16", "", 16, 2, format_id::bf16) \
+  ONE(f32, "F32", "f4", 32, 4, format_id::fp32) \
+  ONE(f64, "F64", "f8", 64, 8, format_id::fp64) \
+  ONE(c64, "C64", "c8", 64, 4, std::nullopt) \
+  ONE(c128, "C128", "c16", 128, 8, std::nullopt) \
+  ONE(f8_e5m2, "F8_E5M2", "", 8, 1, format_id::e5m2) \
+  ONE(f8_e4m3, "F8_E4M3", "", 8, 1, format_id::e4m3) \
+  ONE(f8_e8m0, "F8_E8M0", "", 8, 1, format_id::e8m0) \
+  ONE(f8_e4m3fnuz, "F8_E4M3FNUZ", "", 8, 1, format_id::e4m3fnuz) \
+  ONE(f8_e5m2fnuz, "F8_E5M2FNUZ", "", 8, 1, format_id::e5m2fnuz) \
+  ONE(f6_e2m3, "F6_E2M3", "", 6, 1, format_id::e2m3) \
+  ONE(f6_e3m2, "F6_E3M2", "", 6, 1, format_id::e3m2) \
+  ONE(f4, "F4", "", 4, 1, format_id::e2m1)
+// clang-format on
 
-inline constexpr int dtype_count = 23;
+#define SAMEBITS_NAME(ID, ...) ID,
+enum class dtype : std::uint8_t { SAMEBITS_DTYPES(SAMEBITS_NAME) };
+#undef SAMEBITS_NAME
 
 /// One element type as a data row.
 struct dtype_spec {
@@ -48,36 +53,13 @@ struct dtype_spec {
   std::optional<format_id> format;  ///< the samebits format of the elements' codes
 };
 
+#define SAMEBITS_ROW(ID, ...) dtype_spec{__VA_ARGS__},
+inline constexpr std::array dtype_specs = {SAMEBITS_DTYPES(SAMEBITS_ROW)};
+#undef SAMEBITS_ROW
+inline constexpr int dtype_count = static_cast<int>(dtype_specs.size());
+
 /// The row of an element type.
-constexpr dtype_spec spec_of(dtype type) {
-  constexpr dtype_spec rows[dtype_count] = {
-      // name         npy  bits component  format
-      {"BOOL", "b1", 8, 1, std::nullopt},
-      {"U8", "u1", 8, 1, std::nullopt},
-      {"I8", "i1", 8, 1, std::nullopt},
-      {"I16", "i2", 16, 2, std::nullopt},
-      {"U16", "u2", 16, 2, std::nullopt},
-      {"I32", "i4", 32, 4, std::nullopt},
-      {"U32", "u4", 32, 4, std::nullopt},
-      {"I64", "i8", 64, 8, std::nullopt},
-      {"U64", "u8", 64, 8, std::nullopt},
-      {"F16", "f2", 16, 2, format_id::fp16},
-      {"BF16", "", 16, 2, format_id::bf16},
-      {"F32", "f4", 32, 4, format_id::fp32},
-      {"F64", "f8", 64, 8, format_id::fp64},
-      {"C64", "c8", 64, 4, std::nullopt},
-      {"C128", "c16", 128, 8, std::nullopt},
-      {"F8_E5M2", "", 8, 1, format_id::e5m2},
-      {"F8_E4M3", "", 8, 1, format_id::e4m3},
-      {"F8_E8M0", "", 8, 1, format_id::e8m0},
-      {"F8_E4M3FNUZ", "", 8, 1, format_id::e4m3fnuz},
-      {"F8_E5M2FNUZ", "", 8, 1, format_id::e5m2fnuz},
-      {"F6_E2M3", "", 6, 1, format_id::e2m3},
-      {"F6_E3M2", "", 6, 1, format_id::e3m2},
-      {"F4", "", 4, 1, format_id::e2m1},
-  };
-  return rows[static_cast<int>(type)];
-}
+constexpr dtype_spec spec_of(dtype type) { return dtype_specs[static_cast<std::size_t>(type)]; }
 
 /// The i-th element type, 0 <= i < dtype_count.
 constexpr dtype dtype_at(int i) { return static_cast<dtype>(i); }
