@@ -34,22 +34,12 @@ EXPORTED("format_count") std::uint32_t format_count() { return samebits::format_
 /// The address of the name, which ends with a zero byte.
 EXPORTED("format_name") const char* format_name(std::uint32_t format) { return spec(format).name; }
 
-EXPORTED("exponent_bits") int exponent_bits(std::uint32_t format) {
-  return spec(format).exponent_bits;
-}
-
-EXPORTED("mantissa_bits") int mantissa_bits(std::uint32_t format) {
-  return spec(format).mantissa_bits;
-}
-
-/// Low bits that a code has and the format ignores.
-EXPORTED("padding_bits") int padding_bits(std::uint32_t format) {
-  return spec(format).padding_bits;
-}
-
-EXPORTED("storage_bits") int storage_bits(std::uint32_t format) {
-  return spec(format).storage_bits;
-}
+#define PROPERTY(NAME) \
+  EXPORTED(#NAME) int NAME(std::uint32_t format) { return spec(format).NAME; }
+PROPERTY(exponent_bits)
+PROPERTY(mantissa_bits)
+PROPERTY(padding_bits)  // low bits that a code has and the format ignores
+PROPERTY(storage_bits)
 
 EXPORTED("sign_bits") int sign_bits(std::uint32_t format) {
   return spec(format).special == samebits::specials::scale ? 0 : 1;
