@@ -1,7 +1,5 @@
-// The names of instructions, and the GPU's half of the probe if it is linked.
+// The instructions of a GPU, and the GPU's half of the probe if it is linked.
 #include "function_unit_probe/device.hpp"
-
-#include <array>
 
 #include "samebits/error.hpp"
 
@@ -11,22 +9,11 @@ extern "C" [[gnu::weak]] const samebits::function_units::device* samebits_functi
 
 namespace samebits::function_units {
 
-std::string_view name(instruction what) {
-  static constexpr std::array<std::string_view, instruction_count> names = {
-      "ex2.approx.ftz.f32",    "ex2.approx.f32",  "lg2.approx.ftz.f32",   "lg2.approx.f32",
-      "rcp.approx.ftz.f32",    "rcp.approx.f32",  "rsqrt.approx.ftz.f32", "rsqrt.approx.f32",
-      "sqrt.approx.ftz.f32",   "sqrt.approx.f32", "sin.approx.ftz.f32",   "cos.approx.ftz.f32",
-      "tanh.approx.f32",       "ex2.approx.f16",  "ex2.approx.f16x2",     "ex2.approx.ftz.bf16",
-      "ex2.approx.ftz.bf16x2", "tanh.approx.f16", "tanh.approx.f16x2",    "tanh.approx.bf16",
-      "tanh.approx.bf16x2"};
-  return names[static_cast<std::size_t>(what)];
-}
-
 std::vector<instruction> instructions_of(const device& gpu) {
   std::vector<instruction> all;
   for (int i = 0; i < instruction_count; ++i) {
     const auto what = static_cast<instruction>(i);
-    if (gpu.capability() >= required_capability(what)) all.push_back(what);
+    if (gpu.capability() >= row_of(what).capability) all.push_back(what);
   }
   return all;
 }

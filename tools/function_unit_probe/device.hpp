@@ -1,59 +1,43 @@
 // The interface between the function unit probe and a GPU. Includes no CUDA header.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "function_unit_probe/instruction_list.hpp"
 #include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::function_units {
 
-/// Instructions whose results numerics/hardware/function_units/ models. Those of 16 bits compute
-/// one number in the low half of a word, or two in both halves.
-enum class instruction : std::uint8_t {
-  ex2_ftz,
-  ex2,
-  lg2_ftz,
-  lg2,
-  rcp_ftz,
-  rcp,
-  rsqrt_ftz,
-  rsqrt,
-  sqrt_ftz,
-  sqrt,
-  sin_ftz,
-  cos_ftz,
-  tanh,
-  ex2_f16,
-  ex2_f16x2,
-  ex2_ftz_bf16,
-  ex2_ftz_bf16x2,
-  tanh_f16,
-  tanh_f16x2,
-  tanh_bf16,
-  tanh_bf16x2,
-};
-inline constexpr int instruction_count = 21;
+/// Instructions whose results numerics/hardware/function_units/ models.
+#define SAMEBITS_NAME(ID, ...) ID,
+enum class instruction : std::uint8_t { SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_NAME) };
+#undef SAMEBITS_NAME
 
+enum class register_kind : std::uint8_t { F32, B16, B32 };
+
+struct instruction_row {
+  std::string_view name;  ///< in PTX, for example "ex2.approx.ftz.f32"
+  register_kind kind;
+  int capability;  ///< the lowest that has it, as 10 * major + minor
+};
+#define SAMEBITS_ROW(ID, PTX, KIND, CAPABILITY, MODEL) \
+  instruction_row{PTX, register_kind::KIND, CAPABILITY},
+inline constexpr std::array instruction_rows = {SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_ROW)};
+#undef SAMEBITS_ROW
+inline constexpr int instruction_count = static_cast<int>(instruction_rows.size());
+
+constexpr const instruction_row& row_of(instruction what) {
+  return instruction_rows[static_cast<std::size_t>(what)];
+}
+constexpr std::string_view name(instruction what) { return row_of(what).name; }
 /// Bits of an instruction's operand: 16 or 32.
 constexpr int operand_bits(instruction what) {
-  using enum instruction;
-  const bool half =
-      what == ex2_f16 || what == ex2_ftz_bf16 || what == tanh_f16 || what == tanh_bf16;
-  return half ? 16 : 32;
+  return row_of(what).kind == register_kind::B16 ? 16 : 32;
 }
-/// The compute capability from which an instruction exists, as 10 * major + minor.
-constexpr int required_capability(instruction what) {
-  using enum instruction;
-  const bool bf16 =
-      what == ex2_ftz_bf16 || what == ex2_ftz_bf16x2 || what == tanh_bf16 || what == tanh_bf16x2;
-  return bf16 ? 90 : 75;
-}
-
-/// The instruction's name in PTX, for example "ex2.approx.ftz.f32".
-std::string_view name(instruction what);
 
 /// Results of an instruction that differ from the model's.
 struct comparison {

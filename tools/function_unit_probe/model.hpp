@@ -23,29 +23,13 @@ SAMEBITS_HD std::uint32_t of_both_halves(std::uint32_t x) {
 /// The result of an instruction at x, both in the instruction's format.
 template <instruction What>
 SAMEBITS_HD std::uint32_t model_of(std::uint32_t x) {
-  using enum instruction;
   namespace hopper = numerics::hopper;
-  if constexpr (What == ex2_ftz) return hopper::ex2_approx_ftz(x);
-  if constexpr (What == ex2) return hopper::ex2_approx(x);
-  if constexpr (What == lg2_ftz) return hopper::lg2_approx_ftz(x);
-  if constexpr (What == lg2) return hopper::lg2_approx(x);
-  if constexpr (What == rcp_ftz) return hopper::rcp_approx_ftz(x);
-  if constexpr (What == rcp) return hopper::rcp_approx(x);
-  if constexpr (What == rsqrt_ftz) return hopper::rsqrt_approx_ftz(x);
-  if constexpr (What == rsqrt) return hopper::rsqrt_approx(x);
-  if constexpr (What == sqrt_ftz) return hopper::sqrt_approx_ftz(x);
-  if constexpr (What == sqrt) return hopper::sqrt_approx(x);
-  if constexpr (What == sin_ftz) return hopper::sin_approx_ftz(x);
-  if constexpr (What == cos_ftz) return hopper::cos_approx_ftz(x);
-  if constexpr (What == tanh) return hopper::tanh_approx(x);
-  if constexpr (What == ex2_f16) return hopper::ex2_approx_f16(x & 0xFFFFu);
-  if constexpr (What == ex2_f16x2) return of_both_halves<hopper::ex2_approx_f16>(x);
-  if constexpr (What == ex2_ftz_bf16) return hopper::ex2_approx_ftz_bf16(x & 0xFFFFu);
-  if constexpr (What == ex2_ftz_bf16x2) return of_both_halves<hopper::ex2_approx_ftz_bf16>(x);
-  if constexpr (What == tanh_f16) return hopper::tanh_approx_f16(x & 0xFFFFu);
-  if constexpr (What == tanh_f16x2) return of_both_halves<hopper::tanh_approx_f16>(x);
-  if constexpr (What == tanh_bf16) return hopper::tanh_approx_bf16(x & 0xFFFFu);
-  if constexpr (What == tanh_bf16x2) return of_both_halves<hopper::tanh_approx_bf16>(x);
+#define SAMEBITS_MODEL(ID, PTX, KIND, CAPABILITY, MODEL)                       \
+  if constexpr (What == instruction::ID) {                                     \
+    return MODEL(register_kind::KIND == register_kind::B16 ? x & 0xFFFFu : x); \
+  }
+  SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_MODEL)
+#undef SAMEBITS_MODEL
 }
 
 }  // namespace samebits::function_units

@@ -27,34 +27,17 @@ namespace samebits::cuda {
     return y;                                                           \
   }
 
-/// The result of an instruction at x, both in the instruction's format. Instructions of bf16 need
-/// compute capability 9.0. In kernels compiled for older ones they return 0 and are never called:
+/// The result of an instruction at x, both in the instruction's format. In kernels
+/// compiled for an older compute capability than the instruction needs it is 0, and never asked for:
 /// capability() in device.cu is at most that of the kernels.
 template <function_units::instruction What>
 __device__ std::uint32_t result_of(std::uint32_t x) {
-  using enum function_units::instruction;
-  if constexpr (What == ex2_ftz) SAMEBITS_F32("ex2.approx.ftz.f32")
-  if constexpr (What == ex2) SAMEBITS_F32("ex2.approx.f32")
-  if constexpr (What == lg2_ftz) SAMEBITS_F32("lg2.approx.ftz.f32")
-  if constexpr (What == lg2) SAMEBITS_F32("lg2.approx.f32")
-  if constexpr (What == rcp_ftz) SAMEBITS_F32("rcp.approx.ftz.f32")
-  if constexpr (What == rcp) SAMEBITS_F32("rcp.approx.f32")
-  if constexpr (What == rsqrt_ftz) SAMEBITS_F32("rsqrt.approx.ftz.f32")
-  if constexpr (What == rsqrt) SAMEBITS_F32("rsqrt.approx.f32")
-  if constexpr (What == sqrt_ftz) SAMEBITS_F32("sqrt.approx.ftz.f32")
-  if constexpr (What == sqrt) SAMEBITS_F32("sqrt.approx.f32")
-  if constexpr (What == sin_ftz) SAMEBITS_F32("sin.approx.ftz.f32")
-  if constexpr (What == cos_ftz) SAMEBITS_F32("cos.approx.ftz.f32")
-  if constexpr (What == tanh) SAMEBITS_F32("tanh.approx.f32")
-  if constexpr (What == ex2_f16) SAMEBITS_B16("ex2.approx.f16")
-  if constexpr (What == ex2_f16x2) SAMEBITS_B32("ex2.approx.f16x2")
-  if constexpr (What == tanh_f16) SAMEBITS_B16("tanh.approx.f16")
-  if constexpr (What == tanh_f16x2) SAMEBITS_B32("tanh.approx.f16x2")
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  if constexpr (What == ex2_ftz_bf16) SAMEBITS_B16("ex2.approx.ftz.bf16")
-  if constexpr (What == ex2_ftz_bf16x2) SAMEBITS_B32("ex2.approx.ftz.bf16x2")
-  if constexpr (What == tanh_bf16) SAMEBITS_B16("tanh.approx.bf16")
-  if constexpr (What == tanh_bf16x2) SAMEBITS_B32("tanh.approx.bf16x2")
+#ifdef __CUDA_ARCH__
+#define SAMEBITS_RESULT(ID, PTX, KIND, CAPABILITY, MODEL)                                    \
+  if constexpr (What == function_units::instruction::ID && 10 * CAPABILITY <= __CUDA_ARCH__) \
+  SAMEBITS_##KIND(PTX)
+  SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_RESULT)
+#undef SAMEBITS_RESULT
 #endif
   return 0;
 }
