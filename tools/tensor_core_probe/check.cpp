@@ -1,7 +1,7 @@
 // check_tensor_cores(): checks every instruction of the current device, family by family.
 #include <algorithm>
 
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/finding.hpp"
@@ -20,35 +20,28 @@ using namespace backends::tensor_cores;
 
 const device& usable_device() {
   if (samebits_tensor_core_device == nullptr) {
-    throw unsupported(
+    refuse<unsupported>(
         "tensor cores cannot be asked: this program is linked without "
         "samebits_tensor_core_gpu, which needs a build with CUDA");
   }
   const device& d = *samebits_tensor_core_device();
-  if (const std::string reason = d.why_unsupported(); !reason.empty()) {
-    throw unsupported("tensor cores cannot be asked: " + reason);
-  }
+  const std::string reason = d.why_unsupported();
+  require<unsupported>(reason.empty(), "tensor cores cannot be asked: ", reason);
   return d;
 }
 
 void check_options(const tensor_core_check_options& options) {
-  const auto refuse = [](const std::string& what, const std::string& got) {
-    throw invalid_argument("options." + what + ", got " + got);
-  };
   constexpr std::uint64_t max_cases = std::uint64_t{1} << 30;
-  if (options.cases < 1 || options.cases > max_cases) {
-    refuse("cases must be 1 to 2^30", std::to_string(options.cases));
+  require(options.cases >= 1 && options.cases <= max_cases, "options.cases must be 1 to 2^30, got ",
+          options.cases);
+  require(options.keep >= 0 && options.keep <= tile_columns, "options.keep must be 0 to 8, got ",
+          options.keep);
+  if (options.instruction.empty() || find_instruction(options.instruction)) return;
+  std::string names;
+  for (const std::string_view n : tensor_core_instruction_names()) {
+    names += detail::cat(names.empty() ? "" : ", ", n);
   }
-  if (options.keep < 0 || options.keep > tile_columns) {
-    refuse("keep must be 0 to 8", std::to_string(options.keep));
-  }
-  if (!options.instruction.empty() && !find_instruction(options.instruction)) {
-    std::string names;
-    for (const std::string_view n : tensor_core_instruction_names()) {
-      names += (names.empty() ? "" : ", ") + std::string(n);
-    }
-    refuse("instruction must be one of " + names, std::string(options.instruction));
-  }
+  refuse("options.instruction must be one of ", names, ", got ", options.instruction);
 }
 
 /// The check of one instruction.
@@ -151,11 +144,8 @@ std::vector<tensor_core_finding> check_tensor_cores(const tensor_core_check_opti
     findings.push_back(inspection(on, options, what, *row, found->listed).run());
     if (options.on_result) options.on_result(findings.back());
   }
-  if (findings.empty()) {
-    throw unsupported("nothing to check: " + on.name() + ", compute capability " +
-                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
-                      ", has no such instruction");
-  }
+  require<unsupported>(!findings.empty(), "nothing to check: ", on.name(), ", compute capability ",
+                       capability / 10, ".", capability % 10, ", has no such instruction");
   return findings;
 }
 

@@ -29,11 +29,16 @@ tensor_core_result result_of_case(tensor_unit unit, const shape& s, const case_c
           d};
 }
 
+std::string hexadecimal(std::uint32_t code) {
+  char digits[16];
+  (void)std::snprintf(digits, sizeof digits, "%X", code);
+  return digits;
+}
+
 std::string difference_text(std::string_view of, std::uint32_t expected,
                             const tensor_core_result& got) {
-  char codes[64];
-  (void)std::snprintf(codes, sizeof codes, ": got %X, expected %X: ", got.d, expected);
-  return std::string(of) + codes + text_of(got);
+  return samebits::detail::cat(of, ": got ", hexadecimal(got.d), ", expected ",
+                               hexadecimal(expected), ": ", text_of(got));
 }
 
 void add_fit(tensor_core_finding& finding, const shape& s, const numerics::accumulate_rule& rule,

@@ -15,6 +15,9 @@ tensor_core_finding new_finding(std::string_view instruction, const tensor_arith
 tensor_core_result result_of_case(tensor_unit unit, const shape& s, const case_codes& x,
                                   std::uint32_t d);
 
+/// "3F800000"
+std::string hexadecimal(std::uint32_t code);
+
 /// "edge: got 3F800000, expected 3F7FFFFF: hopper-wgmma ...", the line that describes the case.
 std::string difference_text(std::string_view of, std::uint32_t expected,
                             const tensor_core_result& got);

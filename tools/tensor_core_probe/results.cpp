@@ -1,9 +1,8 @@
 // Recorded results of tensor cores: their text form, and their comparison with the reference rows.
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/finding.hpp"
 #include "tensor_core_probe/instructions.hpp"
@@ -11,9 +10,11 @@
 namespace samebits {
 namespace {
 
+using backends::tensor_cores::hexadecimal;
 using backends::tensor_cores::max_products;
 using backends::tensor_cores::observation;
 using backends::tensor_cores::shape;
+using detail::cat;
 
 shape shape_of(const tensor_core_result& r) {
   return {r.a, r.b, r.result, static_cast<int>(r.a_codes.size())};
@@ -30,18 +31,11 @@ std::optional<tensor_arithmetic> row_of(tensor_unit unit, const shape& s) {
   return row;
 }
 
-void append_hexadecimal(std::string& text, std::uint32_t code) {
-  char digits[16];
-  (void)std::snprintf(digits, sizeof digits, " %X", code);
-  text += digits;
-}
-
 std::string name_of(tensor_unit unit, const shape& s) {
   if (const auto i = backends::tensor_cores::find_instruction(unit, s)) {
     return std::string(backends::tensor_cores::name(*i));
   }
-  return std::string(name(s.a)) + " x " + std::string(name(s.b)) + " + " +
-         std::string(name(s.result)) + ", " + std::to_string(s.products) + " products";
+  return cat(s.a, " x ", s.b, " + ", s.result, ", ", s.products, " products");
 }
 
 observation observed(const tensor_core_result& r) {
@@ -65,11 +59,8 @@ std::vector<recorded> sorted(std::span<const tensor_core_result> results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const tensor_core_result& r = results[i];
     const shape s = shape_of(r);
-    if (r.a_codes.size() != r.b_codes.size() || !row_of(r.unit, s)) {
-      throw invalid_argument("results[" + std::to_string(i) +
-                             "] must be of an instruction that its unit has, with as many codes of "
-                             "A as of B");
-    }
+    require(r.a_codes.size() == r.b_codes.size() && row_of(r.unit, s), "results[", i,
+            "] must be of an instruction that its unit has, with as many codes of A as of B");
     const auto same = [&](const recorded& c) { return c.unit == r.unit && c.operands == s; };
     auto at = std::find_if(all.begin(), all.end(), same);
     if (at == all.end()) at = all.insert(all.end(), {r.unit, s, {}});
@@ -81,14 +72,10 @@ std::vector<recorded> sorted(std::span<const tensor_core_result> results) {
 }  // namespace
 
 std::string text_of(const tensor_core_result& r) {
-  std::string text = std::string(name(r.unit)) + " " + std::string(name(r.a)) + " " +
-                     std::string(name(r.b)) + " " + std::string(name(r.result)) + " " +
-                     std::to_string(r.a_codes.size());
-  append_hexadecimal(text, r.c);
-  append_hexadecimal(text, r.d);
+  std::string text = cat(r.unit, " ", r.a, " ", r.b, " ", r.result, " ", r.a_codes.size(), " ",
+                         hexadecimal(r.c), " ", hexadecimal(r.d));
   for (std::size_t k = 0; k < r.a_codes.size(); ++k) {
-    append_hexadecimal(text, r.a_codes[k]);
-    append_hexadecimal(text, r.b_codes[k]);
+    text += cat(" ", hexadecimal(r.a_codes[k]), " ", hexadecimal(r.b_codes[k]));
   }
   return text;
 }

@@ -88,12 +88,12 @@ std::string text_of(const tensor_setting& s) {
     const auto& row = backends::tensor_cores::row_of(a);
     return row.text(row.value(s));
   };
-  return "group " + text(axis::group) + ", kept " + text(axis::alignment) + " " + text(axis::cut) +
-         ", bits " + text(axis::fraction) + " " + text(axis::round) + ", floor " +
-         text(axis::floor) + ", sum " + text(axis::place) + ", " + text(axis::order) +
-         (s.subnormals == subnormal_operands::as_they_are
-              ? ""
-              : ", subnormals " + text(axis::subnormals));
+  const bool as_they_are = s.subnormals == subnormal_operands::as_they_are;
+  return detail::cat("group ", text(axis::group), ", kept ", text(axis::alignment), " ",
+                     text(axis::cut), ", bits ", text(axis::fraction), " ", text(axis::round),
+                     ", floor ", text(axis::floor), ", sum ", text(axis::place), ", ",
+                     text(axis::order),
+                     as_they_are ? "" : ", subnormals " + text(axis::subnormals));
 }
 
 }  // namespace samebits
