@@ -18,7 +18,7 @@ LISTING = pathlib.Path(__file__).with_name("messages.txt")
 # A throw, or a call of a function that throws, of tools/tensor_file/error.hpp or of fpinspect.
 THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content)))\s*([({])")
 # A call of backends/dispatch/refuse.hpp: its parts stand one behind the other, those of the last two behind a condition.
-REFUSAL = re.compile(r"(?<!void )(?<!finder::)\b(refuse|refuse_if|require)(?:<([a-z_]+)>)?\s*(\()")
+REFUSAL = re.compile(r"(?<!void )(?<!finder::)\b(refuse|refuse_if|refuse_value_if|refuse_content_if|require)(?:<([a-z_]+)>)?\s*(\()")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 
 
@@ -77,13 +77,16 @@ def parts_of(arguments):
     return parts + [arguments[begin:]]
 
 
-def refusals(source):
-    """Position, exception and text of each call of backends/dispatch/refuse.hpp."""
+def refusals(source, standard, functions=("refuse", "refuse_if", "require")):
+    """Position, exception and text of each call of backends/dispatch/refuse.hpp, or of fpinspect's refuse_if()."""
     for call in REFUSAL.finditer(source):
+        if call[1] not in functions:
+            continue
         opening = call.end() - 1
         parts = parts_of(source[opening + 1:end_of(source, opening) - 1])
         text = "".join(map(text_of, parts if call[1] == "refuse" else parts[1:]))
-        yield call.start(), call[2] or "invalid_argument", text
+        named = call[1].removesuffix("_if")  # refuse_value or refuse_content
+        yield call.start(), call[2] or (named if "_" in named else standard), text
 
 
 def throws(source, of_fpinspect):
@@ -104,7 +107,9 @@ def messages(root):
             source = path.read_text(encoding="utf-8")
             found = [*throws(source, folder == "tools/fpinspect")]
             if "dispatch/refuse.hpp" in source:
-                found += refusals(source)
+                found += refusals(source, "invalid_argument")
+            if folder == "tools/fpinspect":
+                found += refusals(source, "usage_error", ("refuse_if", "refuse_value_if", "refuse_content_if"))
             for at, exception, text in sorted(found):
                 if "//" not in source[source.rfind("\n", 0, at) + 1:at]:
                     yield f"{path.relative_to(root).as_posix()}: {exception}: {text}"

@@ -39,5 +39,23 @@ using tensor_file::escape_path;
 using tensor_file::file_error;
 using tensor_file::in_context;
 using tensor_file::quote;
+using tensor_file::quoted;
+
+/// Whether an element, or its member, is this value.
+template <class Range, class Value, class Member = std::identity>
+bool contains(const Range& all, const Value& value, Member member = {}) {
+  return std::ranges::find(all, value, member) != std::ranges::end(all);
+}
+/// The first element whose member is this value; null if there is none.
+template <class Range, class Value, class Member>
+auto find_by(Range& all, const Value& value, Member member) {
+  const auto found = std::ranges::find(all, value, member);
+  return found == std::ranges::end(all) ? nullptr : &*found;
+}
+/// Appends a value that the list does not contain yet.
+template <class Value>
+void add_once(std::vector<Value>& list, const std::type_identity_t<Value>& value) {
+  if (!contains(list, value)) list.push_back(value);
+}
 
 }  // namespace fpinspect

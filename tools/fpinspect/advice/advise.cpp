@@ -15,9 +15,9 @@ using precision_map = std::vector<std::pair<std::string, std::string>>;
 precision_map precision_map_of(const precision_choice& choice, std::span<const std::string> keep) {
   precision_map map;
   const auto add = [&](std::string_view pattern, std::string_view precision) {
-    const bool known =
-        std::ranges::any_of(map, [&](const auto& entry) { return entry.first == pattern; });
-    if (!known) map.emplace_back(pattern, precision);
+    if (!contains(map, pattern, &precision_map::value_type::first)) {
+      map.emplace_back(pattern, precision);
+    }
   };
   const bool quantized = !choice.recipe.empty();
   for (const std::string& pattern : keep) add(pattern, quantized ? "bf16" : choice.format);
@@ -31,7 +31,7 @@ precision_map precision_map_of(const precision_choice& choice, std::span<const s
 /// The generation with this name, capability or GPU, in lower case; or nothing.
 const gpu_row* find_gpu(std::string_view text) {
   for (const gpu_row& gpu : gpus) {
-    const bool other = std::ranges::find(gpu.others, text) != gpu.others.end();
+    const bool other = contains(gpu.others, text);
     if (!text.empty() && (text == gpu.name || text == gpu.capability || other)) return &gpu;
   }
   return nullptr;
@@ -57,7 +57,7 @@ gpu_row gpu_argument(std::string_view option, std::string_view text) {
 
 std::string question_text(const advice_question& question) {
   return cat(
-      question.gpu.name, ", ", name(question.task), ", aim ", name(question.aim),
+      question.gpu.name, ", ", question.task, ", aim ", question.aim,
       question.parameters > 0 ? cat(", ", shortest(question.parameters), " parameters") : "");
 }
 

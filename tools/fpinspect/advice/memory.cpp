@@ -8,9 +8,8 @@ namespace fpinspect {
 namespace {
 
 memory_scheme scheme_argument(const std::string& text) {
-  if (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-    refuse_value("SCHEME", text, "is a number; a number of parameters stands behind --parameters");
-  }
+  refuse_value_if(!text.empty() && text.front() >= '0' && text.front() <= '9', "SCHEME", text,
+                  "is a number; a number of parameters stands behind --parameters");
   return row_argument("SCHEME", text, memory_schemes());
 }
 
@@ -25,16 +24,14 @@ std::optional<transformer_shape> shape_argument(const std::vector<std::string>& 
   if (texts.empty()) return std::nullopt;
   std::vector<double> n;
   for (const std::string& text : texts) n.push_back(positive_argument("--activations", text));
-  if (n.size() != 5) {
-    throw usage_error(
-        "--activations: LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH is expected, five numbers");
-  }
+  refuse_if(n.size() != 5,
+            "--activations: LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH is expected, five numbers");
   return transformer_shape{n[0], n[1], n[2], n[3], n[4]};
 }
 
 int block_argument(std::string_view option, std::string_view text) {
   const std::uint64_t block = unsigned_argument(option, text, 128, 256);
-  if (block != 128 && block != 256) throw usage_error(cat(option, ": 128 or 256 is expected"));
+  if (block != 128 && block != 256) throw usage_error(option, ": 128 or 256 is expected");
   return static_cast<int>(block);
 }
 
@@ -77,7 +74,7 @@ json_object parts_json(const memory_scheme& scheme) {
 std::string part_text(const scheme_row& row, training_part which) {
   const auto& part = row.is.parts[static_cast<std::size_t>(which)];
   if (!part) return "-";
-  return cat(name(part->format), part->scale_bits == 0 ? "" : "*");
+  return cat(part->format, part->scale_bits == 0 ? "" : "*");
 }
 
 template <training_part Part>
@@ -114,11 +111,7 @@ json_value activations_json(const std::optional<transformer_shape>& shape) {
 
 std::string sources_text(const std::vector<memory_scheme>& schemes) {
   std::vector<std::string_view> sources;
-  for (const memory_scheme& scheme : schemes) {
-    if (std::ranges::find(sources, scheme.source) == sources.end()) {
-      sources.push_back(scheme.source);
-    }
-  }
+  for (const memory_scheme& scheme : schemes) add_once(sources, scheme.source);
   std::string text;
   for (const std::string_view source : sources) {
     text += cat("\nsource: ", source, "\n");
@@ -224,17 +217,14 @@ std::vector<memory_mode> modes_of(const memory_request& request) {
   for (const weight_mode& mode : weights) {
     for (const std::string& states : request.states) {
       const auto& state = row_argument<named_format>("--states", states, state_formats);
-      if (state.stored == stored_format::none && rule != update_rule::sgd) {
-        throw usage_error(cat("--states: none is only for --rule sgd; ", name(rule), " keeps ",
-                              number_of(static_cast<std::uint64_t>(states_of_rule), "state")));
-      }
-      if (states_of_rule == 2 && (state.stored == stored_format::fp16_nearest ||
-                                  state.stored == stored_format::fp16_stochastic)) {
-        throw usage_error(cat("--states: ", state.name, " has no numbers between 0 and 2^-24, so ",
-                              name(rule),
-                              " would divide steps of small second moments by epsilon alone; use "
-                              "fp16_scaled or bf16"));
-      }
+      refuse_if(state.stored == stored_format::none && rule != update_rule::sgd,
+                "--states: none is only for --rule sgd; ", rule, " keeps ",
+                number_of(static_cast<std::uint64_t>(states_of_rule), "state"));
+      refuse_if(states_of_rule == 2 && (state.stored == stored_format::fp16_nearest ||
+                                        state.stored == stored_format::fp16_stochastic),
+                "--states: ", state.name, " has no numbers between 0 and 2^-24, so ", rule,
+                " would divide steps of small second moments by epsilon alone; use "
+                "fp16_scaled or bf16");
       for (const std::string& gradients : request.gradients) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);

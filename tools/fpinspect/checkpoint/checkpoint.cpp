@@ -11,10 +11,6 @@ namespace {
 
 using tensor_file::json_change;
 
-bool is_quantized(const std::vector<planned_tensor>& plan) {
-  return std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
-}
-
 /// The format of all values that the plan writes, if there is one: that of the model.
 std::optional<format_id> common_format(const std::vector<planned_tensor>& plan) {
   std::optional<format_id> common;
@@ -142,9 +138,8 @@ void require_unquantized(const std::vector<std::string>& files) {
     const bool quantized = in_context(escape_path(text), [&] {
       return tensor_file::has_quantization_config(read_text_file(text.string()));
     });
-    if (quantized) {
-      refuse_content(text, "has a quantization_config; `fpinspect dequantize` restores the model");
-    }
+    refuse_content_if(quantized, text,
+                      "has a quantization_config; `fpinspect dequantize` restores the model");
   }
 }
 

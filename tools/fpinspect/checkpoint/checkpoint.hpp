@@ -27,6 +27,10 @@ struct planned_tensor {
   [[nodiscard]] std::string outcome() const;
 };
 
+inline bool is_quantized(const std::vector<planned_tensor>& plan) {
+  return std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
+}
+
 /// IN, OUT and further FILEs of `quantize`, `convert` and `dequantize`.
 struct checkpoint_files {
   checkpoint_files(option_list& add, const std::string& in_help, const std::string& out_help);

@@ -49,8 +49,8 @@ json_value compressed_config(std::span<const quantized_layer> layers) {
   for (const auto& [name, rules] : layers) {
     if (rules == nullptr) {
       ignored.add(name);
-    } else if (std::ranges::find(kinds, rules) == kinds.end()) {
-      kinds.push_back(rules);
+    } else {
+      add_once(kinds, rules);
     }
   }
   json_object groups;
@@ -78,8 +78,8 @@ json_value compressed_config(std::span<const quantized_layer> layers) {
 }  // namespace
 
 std::string quantization_rules::text() const {
-  return cat(recipe, recipe.empty() ? "" : ": ", name(to), ", ", block_text(options.tile),
-             ", scales ", name(scale_format));
+  return cat(recipe, recipe.empty() ? "" : ": ", to, ", ", block_text(options.tile), ", scales ",
+             scale_format);
 }
 
 std::string layer_of(const std::string& tensor) {

@@ -64,9 +64,7 @@ void require_matches(const precision_map_entries& map, const std::vector<shown_t
     const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& t) {
       return matches_glob(one.pattern, layer_of(t.plain_name()));
     });
-    if (one.rules != nullptr && !any) {
-      throw usage_error(cat("--map: no layer matches ", quote(one.pattern)));
-    }
+    refuse_if(one.rules != nullptr && !any, "--map: no layer matches ", quote(one.pattern));
   }
 }
 
@@ -113,10 +111,10 @@ std::vector<std::optional<choice>> verdict_choices(const checkpoint_choices& ask
 void require_layout(layout names, const planned_tensor& tensor) {
   const std::string why = layout_obstacle(names, tensor.name(), tensor.matrix(), *tensor.rules);
   if (why.empty()) return;
-  throw usage_error(cat("--layout: ", name(names), " ", why, ", unlike ", quote(tensor.name()),
-                        " (", tensor.rules->text(), "); ",
-                        names == layout::plain ? "" : "--layout plain holds it, ",
-                        "--keep leaves it as it is"));
+  throw usage_error("--layout: ", names, " ", why, ", unlike ", quote(tensor.name()), " (",
+                    tensor.rules->text(), "); ",
+                    names == layout::plain ? "" : "--layout plain holds it, ",
+                    "--keep leaves it as it is");
 }
 
 }  // namespace
@@ -146,9 +144,9 @@ std::string& checkpoint_files::add_whole(option_list& add,
 
 bool checkpoint_files::is_whole(const std::string& whole) const {
   if (!whole.empty() || more.empty()) return !whole.empty();
-  throw usage_error(cat(quote(more.front()),
-                        " is one argument too many: a command without -o OUT takes IN, OUT; a "
-                        "format stands behind --to"));
+  throw usage_error(quote(more.front()),
+                    " is one argument too many: a command without -o OUT takes IN, OUT; a "
+                    "format stands behind --to");
 }
 
 std::vector<std::string> checkpoint_files::all() const {
@@ -174,22 +172,17 @@ std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& fil
   std::set<std::string> names;
   for (const shown_tensor& tensor : tensors) {
     const std::string name = tensor.plain_name();
-    if (!tensor.info.unread.empty()) {
-      refuse_content(tensor.path, cat("tensor ", quote(name), ": ", tensor.info.unread));
-    }
-    if (!names.insert(name).second) {
-      throw usage_error(cat("FILE: several tensors are called ", quote(name)));
-    }
+    refuse_content_if(!tensor.info.unread.empty(), tensor.path, "tensor ", quoted{name}, ": ",
+                      tensor.info.unread);
+    refuse_if(!names.insert(name).second, "FILE: several tensors are called ", quoted{name});
   }
   return tensors;
 }
 
 quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
                             std::optional<format_id> to, const convert_options& rounding) {
-  if (preset.rules.source == scale_source::delayed) {
-    throw usage_error(cat(option, ": ", preset.name,
-                          " takes its scales from earlier steps, which a file has not"));
-  }
+  refuse_if(preset.rules.source == scale_source::delayed, option, ": ", preset.name,
+            " takes its scales from earlier steps, which a file has not");
   quantize_options options = options_of(preset.rules);
   options.rounding = rounding.rounding;
   options.nan = rounding.nan;
@@ -235,14 +228,10 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
       if (entry != nullptr) one.rules = entry->rules;
     }
     require_matches(map, tensors);
-    const bool any =
-        std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
-    if (!any) {
-      throw usage_error(
-          "FILE: no tensor would be quantized; weights are matrices in fp32, fp16 or bf16 with "
-          "names "
-          "such as \"layers.0.fc.weight\", or name them: --role PATTERN=weights");
-    }
+    refuse_if(!is_quantized(plan),
+              "FILE: no tensor would be quantized; weights are matrices in fp32, fp16 or bf16 with "
+              "names "
+              "such as \"layers.0.fc.weight\", or name them: --role PATTERN=weights");
   }
   for (const planned_tensor& one : plan) {
     if (one.rules != nullptr) require_layout(names, one);
@@ -258,8 +247,8 @@ std::vector<planned_tensor> plan_convert(const checkpoint_choices& asked,
   if (asked.by_verdict) choices = verdict_choices(asked, tensors, true);
   if (const auto quantized = quantized_among(tensors); !quantized.empty()) {
     const shown_tensor& codes = quantized.front().codes;
-    refuse_content(codes.path, cat("tensor ", quote(codes.info.name),
-                                   " is quantized; `fpinspect dequantize` restores its values"));
+    refuse_content(codes.path, "tensor ", quote(codes.info.name),
+                   " is quantized; `fpinspect dequantize` restores its values");
   }
   std::vector<planned_tensor> plan;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -278,10 +267,8 @@ std::vector<planned_tensor> plan_convert(const checkpoint_choices& asked,
 std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& tensors,
                                             format_id to) {
   const std::vector<quantized_tensor> quantized = quantized_among(tensors);
-  if (quantized.empty()) {
-    refuse_content(tensors.empty() ? "FILE" : tensors.front().path,
-                   "no tensor is quantized: there are no codes with scales beside them");
-  }
+  refuse_content_if(quantized.empty(), tensors.empty() ? "FILE" : tensors.front().path,
+                    "no tensor is quantized: there are no codes with scales beside them");
   std::map<std::string, const quantized_tensor*> by_codes;
   std::set<std::string> scales;
   for (const quantized_tensor& one : quantized) {

@@ -82,12 +82,11 @@ bool read_second_level(quantized_tensor& one, bool strictly) {
   }
   if (!has_two_levels(one.scale)) {
     if (!strictly) return false;
-    refuse_content(one.codes.path, cat(key, " must name a rule with two levels"));
+    refuse_content(one.codes.path, key, " must name a rule with two levels");
   }
   const tensor_info& info = one.codes.file->find(one.tensor_scale_name);
-  if (info.count != 1 || info.type != dtype::f32) {
-    refuse_content(one.codes.path, cat(one.tensor_scale_name, " must be one number in F32"));
-  }
+  refuse_content_if(info.count != 1 || info.type != dtype::f32, one.codes.path,
+                    one.tensor_scale_name, " must be one number in F32");
   one.codes.file->read_codes(info, 0, 1, reinterpret_cast<std::byte*>(&one.tensor_scale));
   return true;
 }
@@ -110,11 +109,8 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
       const auto tile = written ? written : tile_of(codes.info, one.scales.info);
       const bool known = tile && one.scales.has_numbers();
       if (!known && !strictly) continue;
-      if (!known) {
-        refuse_content(codes.path,
-                       cat(name, " [", comma_separated(one.scales.info.shape),
-                           "]: no scales of tiles of ", shape_text(matrix_of(codes.info))));
-      }
+      refuse_content_if(!known, codes.path, name, " ", shape_text(one.scales.info.shape),
+                        ": no scales of tiles of ", shape_text(matrix_of(codes.info)));
       one.tile = *tile;
       if (one.scales.info.type == dtype::f8_e4m3 && !read_second_level(one, strictly)) continue;
       found.push_back(std::move(one));
@@ -134,11 +130,9 @@ quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& fi
   const auto load = [&](const std::string& name, std::initializer_list<format_id> among) {
     const tensor_info& info = file->find(name);
     const auto format = tensor_file::format_of(info.type);
-    if (!format || std::ranges::find(among, *format) == among.end() || info.shape.size() != 2) {
-      refuse_content(path,
-                     cat(name, " must be a matrix as `quantize` writes it, not ",
-                         tensor_file::name(info.type), " [", comma_separated(info.shape), "]"));
-    }
+    refuse_content_if(!format || !contains(among, *format) || info.shape.size() != 2, path, name,
+                      " must be a matrix as `quantize` writes it, not ",
+                      tensor_file::name(info.type), " ", shape_text(info.shape));
     return shown_tensor{{file, info, {*format}}, path};
   };
   using enum format_id;
@@ -148,10 +142,9 @@ quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& fi
   if (result.scales.format() == e4m3) read_second_level(result, true);
   const matrix_shape codes = matrix_of(result.codes.info);
   const matrix_shape scales = scales_shape(codes.rows, codes.cols, result.tile);
-  if (scales != matrix_of(result.scales.info)) {
-    refuse_content(path, cat(result.scales.info.name, ": shape must be ", shape_text(scales),
-                             ", not ", shape_text(matrix_of(result.scales.info))));
-  }
+  refuse_content_if(scales != matrix_of(result.scales.info), path, result.scales.info.name,
+                    ": shape must be ", shape_text(scales), ", not ",
+                    shape_text(matrix_of(result.scales.info)));
   return result;
 }
 
@@ -161,11 +154,10 @@ quantized_matrix::quantized_matrix(quantized_tensor stored)
       cols_(stored_.codes.info.shape[1]) {
   const matrix_shape matrix = matrix_of(stored_.codes.info);
   const matrix_shape shape = scales_shape(matrix.rows, matrix.cols, stored_.tile);
-  if (static_cast<std::uint64_t>(shape.rows * shape.cols) != stored_.scales.info.count) {
-    refuse_content(stored_.codes.path,
-                   cat(stored_.scales.info.name, " must be ", shape_text(shape), ", not [",
-                       comma_separated(stored_.scales.info.shape), "]"));
-  }
+  refuse_content_if(
+      static_cast<std::uint64_t>(shape.rows * shape.cols) != stored_.scales.info.count,
+      stored_.codes.path, stored_.scales.info.name, " must be ", shape_text(shape), ", not ",
+      shape_text(stored_.scales.info.shape));
   scales_ = matrix_of(stored_.scales, shape);
   if (!is_quantizable(stored_.scales.format()) || stored_.scales.format() == format_id::fp32)
     return;

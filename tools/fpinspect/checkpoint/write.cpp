@@ -284,10 +284,9 @@ metadata_pairs metadata_of(const std::vector<placed_tensor>& tensors, layout nam
   for (const auto& [key, text] : file.metadata()) {
     if (!key.starts_with("samebits.")) all.emplace_back(key, text);
   }
-  const bool has_format =
-      std::ranges::any_of(all, [](const auto& one) { return one.first == "format"; });
   // transformers refuses files without it.
-  if (!has_format) all.emplace_back("format", "pt");
+  if (!contains(all, "format", &metadata_pairs::value_type::first))
+    all.emplace_back("format", "pt");
   for (const placed_tensor& tensor : tensors) {
     const auto& rules = tensor.plan->rules;
     if (rules == nullptr || names != layout::plain) continue;
@@ -341,17 +340,12 @@ written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
   progress line(bytes_read, work_of(plan));
   for (std::vector<placed_tensor>& tensors : by_file(plan, how.names)) {
     const std::string name = file_name_of(tensors.front().plan->in);
-    const auto& others = result.files;
-    if (std::ranges::find(others, name) != others.end()) {
-      throw usage_error(cat("FILE: several files are called ", quote(name)));
-    }
+    refuse_if(contains(result.files, name), "FILE: several files are called ", quote(name));
     const std::vector<tensor_info> stored = placed(tensors);
     for (const tensor_info& info : stored) {
       result.bytes += info.bytes;
-      if (!result.file_of.emplace(info.name, name).second) {
-        throw usage_error(cat("FILE: there is a tensor ", quote(info.name),
-                              " already; --layout gives scales other names"));
-      }
+      refuse_if(!result.file_of.emplace(info.name, name).second, "FILE: there is a tensor ",
+                quote(info.name), " already; --layout gives scales other names");
     }
     const std::string start =
         tensor_file::safetensors_start(stored, metadata_of(tensors, how.names));

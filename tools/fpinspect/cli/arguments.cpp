@@ -37,14 +37,6 @@ std::string with_exponent(std::string_view text) {
 
 }  // namespace
 
-void refuse_value(std::string_view option, std::string_view text, std::string_view why) {
-  throw usage_error(cat(option, ": ", quote(text), " ", why));
-}
-
-void refuse_name(std::string_view option, std::string_view text, std::string_view names) {
-  refuse_value(option, text, cat("is not one of ", names));
-}
-
 std::vector<format_id> all_formats() {
   std::vector<format_id> all;
   for (int i = 0; i < format_count; ++i) all.push_back(format_at(i));
@@ -58,21 +50,14 @@ format_id format_argument(std::string_view option, std::string_view text) {
 format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among) {
   const auto found = find_format(text);
-  for (const format_id format : among) {
-    if (found == format) return format;
-  }
+  if (found && contains(among, *found)) return *found;
   refuse_name(option, text, joined(among, [](format_id format) { return name(format); }));
 }
 
 std::vector<format_id> format_list_argument(std::string_view option,
                                             const std::vector<std::string>& texts) {
   std::vector<format_id> formats;
-  for (const std::string& text : texts) {
-    const format_id format = format_argument(option, text);
-    if (std::ranges::find(formats, format) == formats.end()) {
-      formats.push_back(format);
-    }
-  }
+  for (const std::string& text : texts) add_once(formats, format_argument(option, text));
   return formats;
 }
 
@@ -80,11 +65,8 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
                                 std::uint64_t minimum, std::uint64_t maximum) {
   const auto number =
       has_hex_prefix(text) ? read_integer(text.substr(2), 16) : read_integer(text, 10);
-  if (!number || *number < minimum || *number > maximum) {
-    refuse_value(
-        option, text,
-        cat("is not an integer from ", minimum, " to ", maximum, ", in decimal or after 0x"));
-  }
+  refuse_value_if(!number || *number < minimum || *number > maximum, option, text,
+                  "is not an integer from ", minimum, " to ", maximum, ", in decimal or after 0x");
   return *number;
 }
 
@@ -134,10 +116,8 @@ std::optional<std::uint64_t> code_argument(format_id format, std::string_view te
   if (digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) return std::nullopt;
   const auto code = read_integer(digits, 16);
   const int bits = spec_of(format).storage_bits;
-  if (!code || (bits < 64 && (*code >> bits) != 0)) {
-    throw usage_error(
-        cat("code ", quote(text), " has more than the ", bits, " bits of ", name(format)));
-  }
+  refuse_if(!code || (bits < 64 && (*code >> bits) != 0), "code ", quote(text),
+            " has more than the ", bits, " bits of ", format);
   return code;
 }
 

@@ -11,11 +11,21 @@ namespace fpinspect {
 // parameters `option` and `text` alone, or that return a function of them, are parsers of options.
 
 /// Throws the message OPTION: "TEXT" WHY.
+template <class... Parts>
 [[noreturn]] void refuse_value(std::string_view option, std::string_view text,
-                               std::string_view why);
+                               const Parts&... why) {
+  throw usage_error(option, ": ", quote(text), " ", why...);
+}
+template <class... Parts>
+void refuse_value_if(bool is_wrong, std::string_view option, std::string_view text,
+                     const Parts&... why) {
+  if (is_wrong) refuse_value(option, text, why...);
+}
 /// Throws for a text that is not one of the names.
-[[noreturn]] void refuse_name(std::string_view option, std::string_view text,
-                              std::string_view names);
+[[noreturn]] inline void refuse_name(std::string_view option, std::string_view text,
+                                     std::string_view names) {
+  refuse_value(option, text, "is not one of ", names);
+}
 
 /// The row of a table whose member `name` is `text`.
 template <class Row>

@@ -29,7 +29,10 @@ struct session {
     out.write(text);
   }
   /// Writes to standard error.
-  static void note(const std::string& text) { static_cast<void>(std::fputs(text.c_str(), stderr)); }
+  template <class... Parts>
+  static void note(const Parts&... text) {
+    static_cast<void>(std::fputs(cat(text...).c_str(), stderr));
+  }
   /// Writes a report to standard output, or to standard error if standard output has data.
   void report(const std::string& text, bool has_data) const {
     if (!has_data) return out.write(text);

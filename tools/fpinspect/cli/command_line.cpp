@@ -58,8 +58,7 @@ std::vector<std::string> marked_arguments(int argc, char** argv) {
       arguments.push_back(value_mark + text);
     } else {
       for (const auto& [command, name, now] : older_options) {
-        const bool here =
-            command.empty() || std::ranges::find(arguments, command) != arguments.end();
+        const bool here = command.empty() || contains(arguments, command);
         const bool older = text == name || text.starts_with(cat(name, "="));
         if (here && older) text.replace(0, name.size(), now);
       }
@@ -190,9 +189,8 @@ class command_line {
     }
     const std::string& text = arguments.front();
     const std::string message = unmarked_message(text) + " is not a subcommand; ";
-    if (find_enumerator<function>(text)) {
-      throw usage_error(cat(message, "`fpinspect arith ", text, " X --rule RULE` computes it"));
-    }
+    refuse_if(find_enumerator<function>(text).has_value(), message, "`fpinspect arith ", text,
+              " X --rule RULE` computes it");
     std::string nearest;
     std::size_t fewest = text.size() < 4 ? 0 : text.size() < 6 ? 1 : 2;
     for (const CLI::App* command : app_.get_subcommands({})) {
@@ -201,7 +199,7 @@ class command_line {
       fewest = edits;
       nearest = command->get_name();
     }
-    if (!nearest.empty()) throw usage_error(cat(message, "did you mean ", nearest, "?"));
+    if (!nearest.empty()) throw usage_error(message, "did you mean ", nearest, "?");
     throw usage_error(message + "there are: " + subcommand_names());
   }
 
@@ -236,13 +234,13 @@ class command_line {
     }
     const std::string shown = unmarked_message('"' + first + '"');
     const std::string name = app->get_name();
-    if (is_option) throw usage_error(cat(name, " has no option ", shown, "; it has ", known));
+    if (is_option) throw usage_error(name, " has no option ", shown, "; it has ", known);
     std::string advice;
     if (app->get_option_no_throw("--to") != nullptr && find_format(first)) {
       advice = "; a format stands behind --to";
     }
-    throw usage_error(cat(shown, " is one argument too many: ", name, " takes ",
-                          known.empty() ? "nothing but options" : known, advice));
+    throw usage_error(shown, " is one argument too many: ", name, " takes ",
+                      known.empty() ? "nothing but options" : known, advice);
   }
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "samebits/core/cat.hpp"
+
 namespace fpinspect {
 
 enum class exit_code : int {
@@ -20,15 +22,24 @@ struct tool_error : std::runtime_error {
   exit_code code;
 };
 
+/// The parts of the message are concatenated.
 template <exit_code Code>
 struct error_with : tool_error {
-  explicit error_with(const std::string& what) : tool_error(Code, what) {}
+  template <class... Parts>
+  explicit error_with(const Parts&... message)
+      : tool_error(Code, samebits::detail::cat(message...)) {}
 };
 
 /// The command line names something that does not exist, or contradicts itself.
 struct usage_error : error_with<exit_code::command_line> {
   using error_with::error_with;
 };
+
+/// Refuses a command line that is wrong.
+template <class... Parts>
+void refuse_if(bool is_wrong, const Parts&... message) {
+  if (is_wrong) throw usage_error(message...);
+}
 
 /// The backend is unknown, or this machine cannot run it.
 struct backend_error : error_with<exit_code::backend> {

@@ -44,8 +44,8 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
 }
 
 [[noreturn]] void refuse_input_as(const noted_output& output) {
-  throw usage_error(cat(output.option, ": ", quote(output.path.string()),
-                        " is read by this command, and would be replaced; name another file"));
+  throw usage_error(output.option, ": ", quote(output.path.string()),
+                    " is read by this command, and would be replaced; name another file");
 }
 
 /// Calls f(); errors of the output then name it. Errors of inputs name the input already.
@@ -65,9 +65,9 @@ std::size_t extension_of(std::string_view option, const std::string& path,
   for (std::size_t i = 0; i < extensions.size(); ++i) {
     if (lower(path).ends_with(extensions[i])) return i;
   }
-  throw usage_error(cat(option, ": ", quote(path), " must end in ",
-                        joined(extensions, std::identity{}, " or "),
-                        ", which says what is written, or be - for standard output"));
+  throw usage_error(option, ": ", quote(path), " must end in ",
+                    joined(extensions, std::identity{}, " or "),
+                    ", which says what is written, or be - for standard output");
 }
 
 }  // namespace
@@ -90,12 +90,6 @@ void require_whole_inputs() {
     throw file_error(error_kind::unreadable,
                      shown + ": cannot be read to its end: the file was shortened meanwhile");
   }
-}
-
-void refuse_content(const std::filesystem::path& path, const std::string& what,
-                    std::optional<std::size_t> line) {
-  throw file_error(error_kind::malformed,
-                   cat(escape_path(path), line ? cat(", line ", *line) : "", ": ", what));
 }
 
 std::string read_text_file(const std::string& path) {
@@ -125,8 +119,8 @@ output_file::output_file(std::string_view option, std::string path,
   }
   for (const noted_output& other : outputs) {
     if (!same_file(other.path, noted.path)) continue;
-    throw usage_error(cat(option, ": ", quote(path_), " is the file of ", other.option,
-                          " too; name another file"));
+    throw usage_error(option, ": ", quote(path_), " is the file of ", other.option,
+                      " too; name another file");
   }
   outputs.push_back(noted);
 }
@@ -157,8 +151,7 @@ constexpr std::string_view model_texts[] = {".json", ".txt", ".model",    ".jinj
                                             ".py",   ".md",  ".tiktoken", ".jsonl"};
 
 bool is_model_text(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  return std::ranges::find(model_texts, extension) != std::end(model_texts);
+  return contains(model_texts, path.extension().string());
 }
 
 /// Refuses to replace a folder that is more than a model.
@@ -168,9 +161,9 @@ void require_model_folder(std::string_view option, const std::filesystem::path& 
     const bool ours = entry.is_regular_file() && !entry.is_symlink() &&
                       (is_model_text(path) || path.extension() == ".safetensors");
     if (ours) continue;
-    throw usage_error(cat(option, ": ", quote(folder.string()), " would be replaced, and contains ",
-                          quote(path.filename().string()),
-                          ", which is no file of a model; name another folder"));
+    throw usage_error(option, ": ", quote(folder.string()), " would be replaced, and contains ",
+                      quote(path.filename().string()),
+                      ", which is no file of a model; name another folder");
   }
 }
 
@@ -181,10 +174,8 @@ output_checkpoint::output_checkpoint(std::string_view option, const std::string&
     : path_(path) {
   std::error_code ignored;
   if (path_.extension() == ".safetensors" && !std::filesystem::is_directory(path_, ignored)) {
-    if (!one_file) {
-      throw usage_error(cat(option, ": ", quote(path),
-                            " is one file, and the tensors are in several; name a folder"));
-    }
+    refuse_if(!one_file, option, ": ", quote(path),
+              " is one file, and the tensors are in several; name a folder");
     static_cast<void>(output_file(option, path, {".safetensors"}));  // checks the inputs
     return;
   }
@@ -195,7 +186,7 @@ output_checkpoint::output_checkpoint(std::string_view option, const std::string&
   }
   if (std::filesystem::exists(path_, ignored)) {
     if (!std::filesystem::is_directory(path_, ignored)) {
-      throw usage_error(cat(option, ": ", quote(path), " is no folder, and no .safetensors file"));
+      throw usage_error(option, ": ", quote(path), " is no folder, and no .safetensors file");
     }
     require_model_folder(option, path_);
   }

@@ -26,8 +26,18 @@ void require_whole_inputs();
 
 /// Refuses what a file holds, or what a line of it holds: PATH: WHAT, or PATH, line LINE: WHAT.
 /// @throws file_error  always
-[[noreturn]] void refuse_content(const std::filesystem::path& path, const std::string& what,
-                                 std::optional<std::size_t> line = std::nullopt);
+template <class... Parts>
+[[noreturn]] void refuse_content(const std::filesystem::path& path, const Parts&... what) {
+  tensor_file::malformed(escape_path(path), ": ", what...);
+}
+template <class... Parts>
+void refuse_content_if(bool is_wrong, const std::filesystem::path& path, const Parts&... what) {
+  if (is_wrong) refuse_content(path, what...);
+}
+[[noreturn]] inline void refuse_line(const std::filesystem::path& path, std::size_t line,
+                                     std::string_view what) {
+  tensor_file::malformed(escape_path(path), ", line ", line, ": ", what);
+}
 
 /// The bytes of a file; "-" is standard input. Throws file_error.
 std::string read_text_file(const std::string& path);

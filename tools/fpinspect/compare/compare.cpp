@@ -142,8 +142,7 @@ std::string ulp_histogram(const std::vector<const compared_pair*>& pairs) {
   for (const compared_pair* pair : pairs) {
     for (std::size_t k = 0; k < steps.size(); ++k) steps[k] += pair->figures.steps[k];
     all += pair->figures.paired;
-    const std::string_view format = name(pair->figures.ulp_format);
-    if (std::ranges::find(formats, format) == formats.end()) formats.push_back(format);
+    add_once(formats, name(pair->figures.ulp_format));
   }
   std::string text = cat("Distance in ulp of ", joined(formats), ", in the tensors that differ\n");
   for (std::size_t k = 0; k < steps.size(); ++k) {

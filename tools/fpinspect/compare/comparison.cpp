@@ -42,8 +42,8 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
     const auto& file = shown.front().file;
     if (const auto tile = noted_tile(*file, input)) {
       if (!names.empty() || !from.empty()) {
-        throw usage_error(cat(names.empty() ? option : "--tensor", ": ", escape_path(input),
-                              " holds one quantized tensor; leave it out"));
+        throw usage_error(names.empty() ? option : "--tensor", ": ", escape_path(input),
+                          " holds one quantized tensor; leave it out");
       }
       result.tensors.push_back(dequantized(quantized_output(file, input, "", *tile), "values"));
       return result;
@@ -55,10 +55,8 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   }
   const bool any_integers =
       std::ranges::any_of(shown, [](const shown_tensor& one) { return holds_integers(one.info); });
-  if (!from.empty() && !any_integers) {
-    throw usage_error(cat(option, ": none of the tensors of ", escape_path(input),
-                          " holds integers; leave it out"));
-  }
+  refuse_if(!from.empty() && !any_integers, option, ": none of the tensors of ", escape_path(input),
+            " holds integers; leave it out");
   for (shown_tensor& one : shown) {
     const auto is = [&](const shown_tensor& other) {
       return one.file == other.file && one.info.name == other.info.name;
@@ -92,8 +90,7 @@ std::string obstacle(const compared_tensor& x, const compared_tensor& y) {
   if (!x.in.has_numbers()) return x.in.note;
   if (!y.in.has_numbers()) return y.in.note;
   if (same_shape(x, y)) return {};
-  return cat("shapes [", comma_separated(x.in.info.shape), "] and [",
-             comma_separated(y.in.info.shape), "]");
+  return cat("shapes ", shape_text(x.in.info.shape), " and ", shape_text(y.in.info.shape));
 }
 
 /// The name in text: that of the file for a tensor without a name.
@@ -106,9 +103,8 @@ std::string text_name(const compared_tensor& t, const std::string& input) {
 const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
                                const compared_file& in) {
   if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
-  const auto found = std::ranges::find(in.tensors, t.in.info.name,
-                                       [](const compared_tensor& one) { return one.in.info.name; });
-  return found == in.tensors.end() ? nullptr : &*found;
+  return find_by(in.tensors, t.in.info.name,
+                 [](const compared_tensor& one) { return one.in.info.name; });
 }
 
 }  // namespace

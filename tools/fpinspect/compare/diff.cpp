@@ -136,24 +136,21 @@ struct diffed_file {
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
     const auto noted = noted_tile(*file, path);
-    if (!noted) {
-      refuse_content(
-          path, "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
-    }
+    refuse_content_if(
+        !noted, path,
+        "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
     row_tile = *noted;
   }
 
   static const std::string& whole_file(std::string_view which, const std::string& name) {
     if (const auto tensor = locate(name).tensor) {
-      throw usage_error(
-          cat(which, ": whole files are compared; leave ", quote("#" + *tensor), " out"));
+      throw usage_error(which, ": whole files are compared; leave ", quote("#" + *tensor), " out");
     }
     return name;
   }
 
   [[nodiscard]] bool has(std::string_view name) const {
-    return std::ranges::any_of(file->tensors(),
-                               [&](const auto& info) { return info.name == name; });
+    return contains(file->tensors(), name, &tensor_info::name);
   }
 
   std::string path;
@@ -167,7 +164,7 @@ struct diffed_file {
 format_id compared_format(const quantized_tensor& stored) {
   const format_id format = stored.codes.format();
   if (storage_bytes(format) * 8 == code_bits(format)) return format;
-  refuse_content(stored.codes.path, cat("codes in ", name(format), " are not compared"));
+  refuse_content(stored.codes.path, "codes in ", format, " are not compared");
 }
 
 /// Codes and scales of one output.
@@ -326,8 +323,7 @@ std::string text_of(const difference& d) {
 run_function diff_command(option_list& add) {
   auto& path_a = add.required("A", "A file that quantize wrote");
   auto& path_b = add.required("B", "Another one of the same tensor");
-  auto& path_of_source = add.text(
-      "--source", "The tensor: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
+  auto& path_of_source = add.text("--source", cat("The tensor: ", tensor_help));
   auto& from = add.text("--from", "Its integers are codes of this format");
   add.need({"--from"}, "--source");
   return [&](const session& s) {
@@ -345,8 +341,8 @@ run_function diff_command(option_list& add) {
     s.write(json_object{{"a", path_a}, {"b", path_b}}.add(json_of(d)), text_of(d));
     const difference_counts both = d.codes + d.scales;
     if (both.differ == 0) return;
-    throw check_failed(
-        cat("diff: ", number_of(both.differ, "result"), both.differ == 1 ? " differs" : " differ"));
+    throw check_failed("diff: ", number_of(both.differ, "result"),
+                       both.differ == 1 ? " differs" : " differ");
   };
 }
 

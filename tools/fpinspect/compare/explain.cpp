@@ -42,8 +42,7 @@ std::string rounded_rule(owned_matrix& from, const owned_matrix& to, const execu
       for (const overflow o : {overflow::ieee, overflow::saturate}) {
         owned_matrix made = converted(from, f, {.rounding = r, .overflow = o}, where);
         if (!is_made(to, made, where)) continue;
-        return cat(" rounded to ", name(f), " (", name(r),
-                   o == overflow::saturate ? ", saturating)" : ")");
+        return cat(" rounded to ", f, " (", r, o == overflow::saturate ? ", saturating)" : ")");
       }
     }
   }
@@ -65,7 +64,7 @@ std::string requantized_rule(owned_matrix& from, const owned_matrix& to,
     for (const format_id f : {rules.code_format, format_id::e5m2}) {
       if (f != rules.code_format && rules.code_format != format_id::e4m3) continue;
       owned_matrix made = requantized(from.view(), rules, f, where);
-      if (is_made(to, made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
+      if (is_made(to, made, where)) return cat(" by recipe ", preset.name, " to ", f);
     }
   }
   return {};

@@ -177,10 +177,8 @@ class resolution_command final : public command {
     if (a_.empty() != b_.empty()) throw usage_error("B: needed after A; the interval is [A, B)");
     if (!a_.empty()) from_ = number_argument("A", a_);
     if (!b_.empty()) to_ = number_argument("B", b_);
-    if (!(0 <= from_ && from_ < to_)) {
-      throw usage_error(
-          "A and B: 0 <= A < B is expected; negative values mirror the positive ones");
-    }
+    refuse_if(!(0 <= from_ && from_ < to_),
+              "A and B: 0 <= A < B is expected; negative values mirror the positive ones");
     values_ = values_between(format_, from_, to_);
     points_ = round_points(format_, from_, to_, point_count_);
     for (const std::string& text : at_) {
@@ -226,7 +224,7 @@ class resolution_command final : public command {
   }
 
   [[nodiscard]] std::string text(const terminal& term) const {
-    const std::string heading = cat(name(format_), " in [", shortest(from_), ", ", shortest(to_),
+    const std::string heading = cat(format_, " in [", shortest(from_), ", ", shortest(to_),
                                     "): ", number_of(values_.count, "value"));
     const std::string integer = fixed(largest_exact_integer(format_), 0);
     return cat(term.painted(paint::heading, heading), "\n", number_line(term.characters()),
@@ -283,7 +281,7 @@ class resolution_command final : public command {
   [[nodiscard]] std::string spot_text(const located& at) const {
     const auto& [x, where] = at;
     if (!where) {
-      return cat("at ", shortest(x), ": beyond the values of ", name(format_), "\n");
+      return cat("at ", shortest(x), ": beyond the values of ", format_, "\n");
     }
     const auto value = [&](std::uint64_t code) { return shortest(decode_double(format_, code)); };
     const std::string between = where->below == where->above

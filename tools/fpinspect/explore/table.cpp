@@ -122,9 +122,8 @@ std::string text_of(const operation_table& table, const convert_options& rule,
   const table_summary summary = summary_of(table);
   const std::size_t count = table.results.size();
   std::string text =
-      term.painted(paint::heading, cat(name(table.op), " in ", name(table.format), ": ", count,
-                                       table.columns == 1 ? " codes" : " pairs of codes", " (",
-                                       rule_text(rule), ")"));
+      term.painted(paint::heading, table.op, " in ", table.format, ": ", count,
+                   table.columns == 1 ? " codes" : " pairs of codes", " (", rule_text(rule), ")");
   text += "\n\n";
   const auto add = [&](std::string_view heading, const auto& names,
                        std::span<const std::uint64_t> counts) {

@@ -26,8 +26,8 @@ format_id require_arithmetic(std::string_view option, format_id format) {
   if (has_arithmetic(format)) return format;
   std::vector<format_id> others = all_formats();
   std::erase_if(others, [](format_id other) { return !has_arithmetic(other); });
-  throw usage_error(cat(option, ": there is no arithmetic in ", name(format), ", only in ",
-                        joined(others, [](format_id other) { return name(other); })));
+  throw usage_error(option, ": there is no arithmetic in ", format, ", only in ",
+                    joined(others, [](format_id other) { return name(other); }));
 }
 
 arith_operand operand_argument(std::string_view which, const std::string& text,
@@ -37,8 +37,8 @@ arith_operand operand_argument(std::string_view which, const std::string& text,
   if (names_a_file(text)) {
     return {.text = text, .file = open_source(which, text, "--from", from, from_scope::integers)};
   }
-  refuse_value(which, text,
-               cat("is neither a number nor a file, from byte ", parsed.error_offset, " on"));
+  refuse_value(which, text, "is neither a number nor a file, from byte ", parsed.error_offset,
+               " on");
 }
 
 /// Reads elements [first, first + count) as codes of the task's format. Floating-point elements of
@@ -79,10 +79,8 @@ class arith_command final : public command {
       add.required("OP",
                    "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num; or a "
                    "function, such as exp or gelu, with --rule");
-  text_list& texts_ = add.one_or_more(
-      "A",
-      "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors, .gguf or .pt, "
-      "FILE#TENSOR, or -");
+  text_list& texts_ =
+      add.one_or_more("A", cat("Operands: numbers; not for functions: ", tensor_help));
   std::optional<format_id>& format_ = add.optional_value(
       "--format", format_argument, "Format of the operands; required, but fp32 for functions");
   std::string& function_rule_ = add.text("--rule",
@@ -113,7 +111,7 @@ class arith_command final : public command {
       if (!find_enumerator<operation>(op_)) {
         refuse_name("OP", op_, names_of<function>());
       }
-      throw usage_error(cat("--rule: only for functions, not for ", op_));
+      throw usage_error("--rule: only for functions, not for ", op_);
     }
     operation_ = enumerator_argument<operation>("OP", op_);
     if (!format_) throw usage_error("--format is required");
@@ -153,9 +151,7 @@ class arith_command final : public command {
                                                  {"--overflow", rule_.overflow != unused.overflow},
                                                  {"--nan", rule_.nan != unused.nan}};
     for (const auto& [option, is_used] : used) {
-      if (is_used && !function_rule_.empty()) {
-        throw usage_error(cat(option, ": not for functions; leave it out"));
-      }
+      refuse_if(is_used && !function_rule_.empty(), option, ": not for functions; leave it out");
     }
   }
 
@@ -163,9 +159,8 @@ class arith_command final : public command {
     from_ = require_arithmetic("--format", *format_);
     to_ = dest_ ? require_arithmetic("--dest", *dest_) : from_;
     const auto wanted = static_cast<std::size_t>(operand_count(operation_));
-    if (texts_.size() != wanted) {
-      throw usage_error(cat(op_, " takes ", number_of(wanted, "operand"), ", got ", texts_.size()));
-    }
+    refuse_if(texts_.size() != wanted, op_, " takes ", number_of(wanted, "operand"), ", got ",
+              texts_.size());
     std::string_view first;
     bool any_integers = false;
     for (std::size_t i = 0; i < wanted; ++i) {
@@ -178,18 +173,15 @@ class arith_command final : public command {
         shape_ = file->info.shape;
         count_ = file->info.count;
       } else if (shape_ != file->info.shape) {
-        throw usage_error(cat(operand_names[i], ": its shape [", comma_separated(file->info.shape),
-                              "] is not that of ", first, ", [", comma_separated(shape_), "]"));
+        throw usage_error(operand_names[i], ": its shape ", shape_text(file->info.shape),
+                          " is not that of ", first, ", ", shape_text(shape_));
       }
     }
     has_files_ = !first.empty();
-    if (has_files_ && out_.empty()) {
-      throw usage_error(
-          "--out: needed for the results of files; name a file, or - for standard output");
-    }
-    if (!from_code_.empty() && !any_integers) {
-      throw usage_error("--from: no operand is a file of integers; leave it out");
-    }
+    refuse_if(has_files_ && out_.empty(),
+              "--out: needed for the results of files; name a file, or - for standard output");
+    refuse_if(!from_code_.empty() && !any_integers,
+              "--from: no operand is a file of integers; leave it out");
   }
 
   arith_elements all_elements() {
@@ -270,10 +262,10 @@ class arith_command final : public command {
       const arith_operand& one = operands_[i];
       if (!one.file || one.file->format() == from_) continue;
       text += cat(operand_names[i], ": ", one.rounded, " of ", number_of(count_, "element"), " of ",
-                  type_text(one.file->info, one.file->how), " were inexact in ", name(from_), "\n");
+                  type_text(one.file->info, one.file->how), " were inexact in ", from_, "\n");
     }
-    text += cat(target.shown(), ": ", number_of(count_, "element"), " [", comma_separated(shape_),
-                "], ", op_, " of ", name(from_), " -> ", name(to_), " (", rule_text(rule_), ");");
+    text += cat(target.shown(), ": ", number_of(count_, "element"), " ", shape_text(shape_), ", ",
+                op_, " of ", from_, " -> ", to_, " (", rule_text(rule_), ");");
     for (std::size_t f = 0; f < named_flags.size(); ++f) {
       text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
     }

@@ -28,16 +28,13 @@ void check_operand_count(function of, std::size_t count) {
   const std::size_t most = has_parameter(of) ? 2 : 1;
   if (count <= most && count >= (needs_parameter ? 2 : 1)) return;
   const std::string got = number_of(count, "operand");
-  if (needs_parameter) throw usage_error(cat("pow takes a number and its exponent, got ", got));
-  throw usage_error(
-      cat(name(of), " takes one number", most == 2 ? " and its parameter" : "", ", got ", got));
+  if (needs_parameter) throw usage_error("pow takes a number and its exponent, got ", got);
+  throw usage_error(of, " takes one number", most == 2 ? " and its parameter" : "", ", got ", got);
 }
 
 function_task task_of(function of, const std::string& rule,
                       const std::vector<std::string>& operands, format_id format) {
-  if (rule.empty()) {
-    throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
-  }
+  refuse_if(rule.empty(), "--rule: needed for ", of, ", for example --rule cuda_13_0");
   function_task task{of, format, operands[0]};
   task.options.rule = enumerator_argument<function_rule>("--rule", rule);
   check_operand_count(of, operands.size());
@@ -47,11 +44,9 @@ function_task task_of(function of, const std::string& rule,
     task.options.parameter = std::bit_cast<double>(parsed.code);
   }
   const parse_result parsed = parse(task.format, task.text);
-  if (!parsed.ok) {
-    refuse_value("A", task.text,
-                 "is not a number; functions take one number, and files only in Python: "
-                 "samebits.evaluate()");
-  }
+  refuse_value_if(!parsed.ok, "A", task.text,
+                  "is not a number; functions take one number, and files only in Python: "
+                  "samebits.evaluate()");
   task.code = parsed.code;
   task.inexact = parsed.inexact;
   return task;
@@ -88,12 +83,8 @@ std::uint64_t result_or_refusal(const function_task& task) {
   try {
     return result_of(task);
   } catch (const unsupported& error) {
-    throw usage_error(cat("--rule: ", error.what(), "; ", rules_with(task)));
+    throw usage_error("--rule: ", error.what(), "; ", rules_with(task));
   }
-}
-
-double value_of(format_id format, std::uint64_t code) {
-  return std::bit_cast<double>(convert_code(format, format_id::fp64, code).code);
 }
 
 wide sigmoid(wide x) { return 1 / (1 + std::exp(-x)); }
@@ -173,8 +164,9 @@ void run_arith_function(function of, const std::string& rule,
                         const session& s) {
   const function_task task = task_of(of, rule, operands, format);
   const std::uint64_t result = result_or_refusal(task);
-  const wide exact = exact_value(task, value_of(task.format, task.code));
-  const std::string distance = distance_text(task.format, value_of(task.format, result), exact);
+  const wide exact = exact_value(task, decode_double(task.format, task.code));
+  const std::string distance =
+      distance_text(task.format, decode_double(task.format, result), exact);
   const std::string beside = distance.empty() ? "" : cat("error ", distance, " ulp");
   s.write(
       {{"function", name(of)},
@@ -188,8 +180,7 @@ void run_arith_function(function of, const std::string& rule,
        {"error_ulp", distance}},
       cat(number_line(left("A", 11), task.format, task.code,
                       task.inexact ? "rounded from " + escape(task.text, 60) : ""),
-          number_line(left(name(of), 11), task.format, result,
-                      cat("rule ", name(task.options.rule))),
+          number_line(left(name(of), 11), task.format, result, cat("rule ", task.options.rule)),
           without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26), beside)), "\n"));
 }
 

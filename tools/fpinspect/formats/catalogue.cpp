@@ -164,7 +164,7 @@ constexpr column<recipe_preset> recipe_columns[] = {
     {"scale_overflow", "", 0, [](auto& p) { return name(p.rules.scale_overflow); }},
     {"overflow", "", 0, [](auto& p) { return name(p.rules.overflow); }},
     {"verified", "verified", 0, [](auto& p) { return name(p.verified); },
-     [](auto& p) { return cat(name(p.verified), p.verified != p.nonfinite ? ", finite" : ""); }},
+     [](auto& p) { return cat(p.verified, p.verified != p.nonfinite ? ", finite" : ""); }},
     {"verified_nonfinite", "", 0, [](auto& p) { return name(p.nonfinite); }},
     {"version", "", 0, [](auto& p) { return p.version; }},
     {"reproduces", "", 0, [](auto& p) { return p.reproduces; }},

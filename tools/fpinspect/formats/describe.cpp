@@ -30,7 +30,7 @@ std::uint64_t significant_bits(format_id format, std::uint64_t code) {
 }
 
 std::string rule_text(const convert_options& rule) {
-  return cat(name(rule.rounding), ", ", name(rule.overflow), ", ", name(rule.nan));
+  return cat(rule.rounding, ", ", rule.overflow, ", ", rule.nan);
 }
 
 json_object rule_json(const convert_options& rule) {
@@ -84,12 +84,6 @@ std::string number_line(const std::string& label, format_id format, std::uint64_
   return without_end_blanks(cat(label, left(name(format), 6), left(code_text(format, code), 12),
                                 left(value_text(format, code), 26), note)) +
          "\n";
-}
-
-int exponent_of(double x) {
-  int exponent = 0;
-  std::frexp(x, &exponent);  // |x| = m * 2^exponent, m in [1/2, 1)
-  return exponent - 1;
 }
 
 std::string power_text(int exponent) { return cat("2^", exponent); }

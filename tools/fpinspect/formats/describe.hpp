@@ -60,7 +60,7 @@ std::string number_line(const std::string& label, format_id format, std::uint64_
                         std::string_view note);
 
 /// floor(log2(|x|)) of a finite x other than 0.
-int exponent_of(double x);
+inline int exponent_of(double x) { return std::ilogb(x); }
 
 /// "2^-14"
 std::string power_text(int exponent);

@@ -19,18 +19,15 @@ struct shown_code {
 };
 
 shown_code code_to_show(const std::string& format_text, const std::string& text) {
-  if (!find_format(format_text) && find_format(text)) {
-    throw usage_error(cat("FORMAT comes first: show ", escape(text), " ", escape(format_text)));
-  }
+  refuse_if(!find_format(format_text) && find_format(text), "FORMAT comes first: show ",
+            escape(text), " ", escape(format_text));
   const format_id format = format_argument("FORMAT", format_text);
   if (const auto code = code_argument(format, text)) {
     return {text, format, significant_bits(format, *code)};
   }
   const parse_result parsed = parse(format, text);
-  if (!parsed.ok) {
-    refuse_value("VALUE", text,
-                 cat("is neither a number nor a 0xCODE, from byte ", parsed.error_offset, " on"));
-  }
+  refuse_value_if(!parsed.ok, "VALUE", text, "is neither a number nor a 0xCODE, from byte ",
+                  parsed.error_offset, " on");
   const outcome what =
       outcome_of(class_of_text(text), format, {parsed.code, parsed.inexact, parsed.overflow});
   return {text, format, parsed.code, parsed.inexact, what};
@@ -98,8 +95,7 @@ std::string text_of(const shown_code& shown, const terminal& term) {
       {"next below", neighbour(next_down(format, code))},
       {"next above", neighbour(next_up(format, code))},
       {"ulp", ulp ? cat(power_text(*ulp), " = ", shortest(std::ldexp(1.0, *ulp))) : "none"}};
-  std::string text =
-      term.painted(paint::heading, cat(name(format), " ", code_text(format, code))) + "\n";
+  std::string text = term.painted(paint::heading, format, " ", code_text(format, code)) + "\n";
   for (const auto& [what, is] : lines) text += cat(left(what, 12), is, "\n");
   return text;
 }
@@ -116,7 +112,7 @@ std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const auto found = find_enumerator<rounding>(text);
     if (!found) refuse_name("--rounding", text, cat("all, ", names_of<rounding>()));
-    if (std::ranges::find(modes, *found) == modes.end()) modes.push_back(*found);
+    add_once(modes, *found);
   }
   return modes;
 }
@@ -151,7 +147,7 @@ json_object modes_json(const rounded_code& code) {
 std::string modes_text(const rounded_code& code) {
   return joined(code.modes, [](const mode_share& mode) {
     const bool random = mode.mode == rounding::stochastic;
-    return cat(name(mode.mode), random ? cat(" ", general(100 * mode.share, 4), " %") : "");
+    return cat(mode.mode, random ? cat(" ", general(100 * mode.share, 4), " %") : "");
   });
 }
 
@@ -200,9 +196,8 @@ void show_in_several(const std::string& format, const std::string& value,
       format == "all" ? all_formats()
                       : format_list_argument("FORMAT", {names.begin(), names.end()});
   const std::vector<rounding> modes = modes_of(rounding_modes);
-  if (!parse(format_id::fp64, value).ok || code_argument(format_id::fp64, value)) {
-    refuse_value("VALUE", value, "is not a number; a code needs one format and no --rounding");
-  }
+  refuse_value_if(!parse(format_id::fp64, value).ok || code_argument(format_id::fp64, value),
+                  "VALUE", value, "is not a number; a code needs one format and no --rounding");
   std::vector<rounded_number> numbers;
   for (const rounded_code& code : round_by_all(value, formats, modes)) {
     numbers.push_back({code, value});
@@ -259,9 +254,8 @@ constexpr column<cast_result> cast_columns[] = {
 
 [[noreturn]] void refuse_text(const std::string& text, std::size_t offset) {
   const bool is_name = find_format(text).has_value();
-  refuse_value("VALUE", text,
-               cat("is not a number, from byte ", offset, " on",
-                   is_name ? "; formats stand behind --to" : ""));
+  refuse_value("VALUE", text, "is not a number, from byte ", offset, " on",
+               is_name ? "; formats stand behind --to" : "");
 }
 
 /// Casts a number, or a code of `from`.
@@ -311,10 +305,9 @@ run_function cast_command(option_list& add) {
       json_object one = {{"input", value}};
       if (from) one.add("from", name(*from));
       casts.add(one.add("results", table_json(cast_columns, results, true)));
-      text +=
-          cat(text.empty() ? "" : "\n",
-              s.term.painted(paint::heading, cat(from ? cat(name(*from), " ") : "", escape(value))),
-              "\n", table_heading(cast_columns), table_lines(cast_columns, results));
+      text += cat(text.empty() ? "" : "\n",
+                  s.term.painted(paint::heading, from ? cat(*from, " ") : "", escape(value)), "\n",
+                  table_heading(cast_columns), table_lines(cast_columns, results));
     }
     s.write({{"round", name(rule.rounding)},
              {"overflow", name(rule.overflow)},

@@ -15,6 +15,10 @@ class output {
   explicit output(int descriptor) : descriptor_(descriptor) {}
 
   void write(std::string_view text);
+  template <class First, class... Parts>
+  requires(sizeof...(Parts) > 0) void write(const First& first, const Parts&... parts) {
+    write(cat(first, parts...));
+  }
   void flush();
 
  private:
@@ -47,6 +51,11 @@ class terminal {
   [[nodiscard]] int width() const { return width_; }
   /// The text, between the escape sequences of a colour if colour is used.
   [[nodiscard]] std::string painted(paint how, std::string_view text) const;
+  template <class First, class... Parts>
+  requires(sizeof...(Parts) > 0) [[nodiscard]] std::string
+      painted(paint how, const First& first, const Parts&... parts) const {
+    return painted(how, cat(first, parts...));
+  }
 
  private:
   charset characters_;

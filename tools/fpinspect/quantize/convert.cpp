@@ -9,7 +9,7 @@ namespace {
 format_id target_argument(std::string_view option, std::string_view text) {
   const format_id to = format_argument(option, text);
   if (to != format_id::fp64) return to;
-  throw usage_error(cat(option, ": fp64 is a source only; no array conversion into it is written"));
+  throw usage_error(option, ": fp64 is a source only; no array conversion into it is written");
 }
 
 /// The elements of OUT, of format `to` or decoded to binary32. Element i in C order is element (0, i)
@@ -27,8 +27,7 @@ owned_matrix converted(const source_tensor& source, format_id to, bool decode,
 }
 
 run_function convert_command(option_list& add) {
-  checkpoint_files files{add, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -",
-                         "FILE.npy, FILE.safetensors, or - for standard output"};
+  checkpoint_files files{add, tensor_help, "FILE.npy, FILE.safetensors, or - for standard output"};
   auto& to = add.optional_value("--to", target_argument, "Format to round into");
   auto& from = add.text("--from", "Integers are codes of this format (default: values)");
   auto& decode = add.flag("--decode", "Write binary32 values instead of codes");
@@ -46,8 +45,7 @@ run_function convert_command(option_list& add) {
     if (files.is_whole(whole)) {
       const bool part_bytes = to && tensor_file::spec_of(own_type(*to)).bits % 8 != 0;
       if (part_bytes || to == format_id::tf32) {
-        throw usage_error(
-            cat("--to: ", name(*to), " has no element type of whole bytes, which -o needs"));
+        throw usage_error("--to: ", *to, " has no element type of whole bytes, which -o needs");
       }
       const std::vector<std::string> all = files.all();
       return run_checkpoint(whole, all, plan_convert(choices, checkpoint_tensors(all), to),
@@ -73,10 +71,10 @@ run_function convert_command(option_list& add) {
                                     {"shape", source.info.shape},
                                     {"backend", where.backend}}));
     }
-    s.note(cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
-               comma_separated(source.info.shape), "], ", type_text(source.info, source.how),
-               " -> ", name(*to), " (", rule_text(rule), ")", decode ? ", decoded to fp32" : "",
-               ", backend ", where.backend, "\n"));
+    s.note(target.shown(), ": ", number_of(source.info.count, "element"), " ",
+           shape_text(source.info.shape), ", ", type_text(source.info, source.how), " -> ", *to,
+           " (", rule_text(rule), ")", decode ? ", decoded to fp32" : "", ", backend ",
+           where.backend, "\n");
   };
 }
 

@@ -18,13 +18,13 @@ tile_shape tile_of(const tensor_reader& file, const std::string& in,
                    const std::optional<tile_shape>& given) {
   const auto own = noted_tile(file, in);
   if (own && given && *given != *own) {
-    throw usage_error(cat("--tile: ", block_text(*given), " contradicts the file, which says ",
-                          block_text(*own), "; leave --tile out"));
+    throw usage_error("--tile: ", block_text(*given), " contradicts the file, which says ",
+                      block_text(*own), "; leave --tile out");
   }
   if (own) return *own;
   if (given) return *given;
-  throw usage_error(
-      cat("--tile: needed, since ", escape_path(in), " has no samebits.block among its metadata"));
+  throw usage_error("--tile: needed, since ", escape_path(in),
+                    " has no samebits.block among its metadata");
 }
 
 run_function dequantize_command(option_list& add) {
@@ -63,8 +63,8 @@ run_function dequantize_command(option_list& add) {
                            {"dtype", target.type_text(target.element_type(to))},
                            {"shape", extents_of(values.shape)}});
     }
-    s.note(cat(target.shown(), ": ", shape_text(values.shape), ", ", name(from), " by ",
-               block_text(stored.tile), " -> ", name(to), "\n"));
+    s.note(target.shown(), ": ", shape_text(values.shape), ", ", from, " by ",
+           block_text(stored.tile), " -> ", to, "\n");
   };
 }
 

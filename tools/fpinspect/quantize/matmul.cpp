@@ -37,8 +37,7 @@ double relative_error(const product_error& e) {
 std::string percent(double part) { return general(100 * part, 3) + " %"; }
 
 class matmul_command final : public command {
-  std::string& a_ =
-      add.required("A", "[M, K]: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
+  std::string& a_ = add.required("A", cat("[M, K]: ", tensor_help));
   std::string& b_ = add.required("B", "[K, N], the same");
   format_id& a_format_ =
       add.required("--format-a", format_argument, "Format that A is multiplied in");
@@ -95,10 +94,8 @@ class matmul_command final : public command {
     rows_ = a.codes.rows;
     depth_ = a.codes.cols;
     cols_ = b.codes.cols;
-    if (b.codes.rows != depth_) {
-      throw usage_error(cat("B: K is ", b.codes.rows, ", that of A ", depth_,
-                            trans_b_ ? "" : "; --trans-b takes B as [N, K]"));
-    }
+    refuse_if(b.codes.rows != depth_, "B: K is ", b.codes.rows, ", that of A ", depth_,
+              trans_b_ ? "" : "; --trans-b takes B as [N, K]");
     values_given_ = a.was_rounded() || b.was_rounded();
     const product_scales a_scales("--scale-a", scale_a_, operand_side::a, file_layout::as_is,
                                   a.codes);
@@ -127,16 +124,12 @@ class matmul_command final : public command {
   const_matrix_view result_of(const char* option, const source_tensor& source,
                               const source_matrix& read, bool may_repeat) const {
     const auto& info = source.info;
-    if (!is_quantizable(source.format()) || source.how.integer_values) {
-      throw usage_error(
-          cat(option, ": fp32, fp16 or bf16 is expected, got ", type_text(info, source.how)));
-    }
+    refuse_if(!is_quantizable(source.format()) || source.how.integer_values, option,
+              ": fp32, fp16 or bf16 is expected, got ", type_text(info, source.how));
     const bool repeats = may_repeat && info.shape.size() == 1;
     const_matrix_view v = read.view;
-    if ((!repeats && (info.shape.size() != 2 || v.rows != rows_)) || v.cols != cols_) {
-      throw usage_error(cat(option, ": the product has [", rows_, ", ", cols_, "], got [",
-                            comma_separated(info.shape), "]"));
-    }
+    refuse_if((!repeats && (info.shape.size() != 2 || v.rows != rows_)) || v.cols != cols_, option,
+              ": the product has [", rows_, ", ", cols_, "], got ", shape_text(info.shape));
     if (repeats) v.row_stride = 0;
     v.rows = rows_;
     return v;
@@ -165,14 +158,7 @@ class matmul_command final : public command {
           }
         });
     if (!s.json) s.note(integers_);
-    s.write({{"a", a_},
-             {"b", b_},
-             {"find", find_},
-             {"format_a", name(a_format_)},
-             {"format_b", name(b_format_)},
-             {"shape", shape()},
-             {"depth", depth_},
-             {"rules", json_list(rules)}},
+    s.write(json_of("find", find_).add("rules", json_list(rules)),
             joined(
                 rules, [](const std::string& rule) { return rule + "\n"; }, ""));
     if (rules.empty()) throw check_failed("--find: no rule gives the bits of D");
@@ -182,10 +168,10 @@ class matmul_command final : public command {
     try {
       level_ = evidence_of(sum_, a_format_, b_format_);
     } catch (const unsupported& error) {
-      throw usage_error(cat("--unit: ", error.what()));
+      throw usage_error("--unit: ", error.what());
     } catch (const invalid_argument&) {
-      throw usage_error(
-          cat("--promotion: ", promotion_, " is no multiple of an instruction's products"));
+      throw usage_error("--promotion: ", promotion_,
+                        " is no multiple of an instruction's products");
     }
     const auto operands = tensor_operands_of(a_format_, b_format_);
     source_ = find_tensor_row(*unit_, *operands)->source;
@@ -216,6 +202,17 @@ class matmul_command final : public command {
     return all == 0 ? 0 : part / all;
   }
 
+  /// The members of both documents: what was multiplied, and the file of D.
+  [[nodiscard]] json_object json_of(std::string_view file, const std::string& d) const {
+    return {{"a", a_},
+            {"b", b_},
+            {std::string(file), d},
+            {"format_a", name(a_format_)},
+            {"format_b", name(b_format_)},
+            {"shape", shape()},
+            {"depth", depth_}};
+  }
+
   void write_json(const session& s) const {
     json_value error = std::nullopt;
     if (compared()) {
@@ -232,25 +229,19 @@ class matmul_command final : public command {
                           {"operands_share", share(operand_noise_)},
                           {"octaves", std::span<const std::uint64_t>(e.octaves)}};
     }
-    s.write_json({{"a", a_},
-                  {"b", b_},
-                  {"output", out_},
-                  {"format_a", name(a_format_)},
-                  {"format_b", name(b_format_)},
-                  {"shape", shape()},
-                  {"depth", depth_},
-                  {"unit", name(*unit_)},
-                  {"promotion", sum_.promotion},
-                  {"evidence", name(level_)},
-                  {"source", source_},
-                  {"error", error}});
+    s.write_json(json_of("output", out_)
+                     .add({{"unit", name(*unit_)},
+                           {"promotion", sum_.promotion},
+                           {"evidence", name(level_)},
+                           {"source", source_},
+                           {"error", error}}));
   }
 
   [[nodiscard]] std::string error_text(const terminal& term) const {
     const product_error& e = error_;
     std::string text =
-        term.painted(paint::heading, cat("error against the exact product of the ",
-                                         values_given_ ? "values" : "codes", "\n")) +
+        term.painted(paint::heading, "error against the exact product of the ",
+                     values_given_ ? "values" : "codes", "\n") +
         cat("  elements       ", e.count, ", ", e.unequal, " with an error, ", e.nonfinite,
             " not finite\n  mean           ", scientific(e.mean, 3), "\n  max            ",
             scientific(e.max, 3), "\n  relative       ", scientific(relative_error(e), 3),
@@ -273,11 +264,12 @@ class matmul_command final : public command {
     const std::string promotion =
         sum_.promotion == 0 ? "no promotion" : cat("promotion every ", sum_.promotion);
     std::string text =
-        cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ", name(a_format_),
-            " x ", name(b_format_), " by ", name(*unit_), ", ", promotion, "\n", integers_);
+        cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ", a_format_, " x ",
+            b_format_, " by ", *unit_, ", ", promotion, "\n", integers_);
     if (level_ == evidence::hardware) return text;
-    return cat(text, "note: this unit is not confirmed on hardware by this project; evidence: ",
-               name(level_), ", ", source_, "\n");
+    return cat(text,
+               "note: this unit is not confirmed on hardware by this project; evidence: ", level_,
+               ", ", source_, "\n");
   }
 
   accumulator sum_ = accumulator::exact();

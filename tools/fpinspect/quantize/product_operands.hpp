@@ -49,14 +49,10 @@ struct product_operand {
                   const std::string& from, format_id format, file_layout how)
       : source(open_source(which, input, option, from)) {
     const auto& info = source.info;
-    if (info.shape.size() != 2) {
-      throw usage_error(
-          cat(which, ": must have two dimensions, got [", comma_separated(info.shape), "]"));
-    }
-    if (source.format() == format_id::fp64) {
-      throw usage_error(cat(which, ": ", type_text(info, source.how),
-                            " values are not taken; `fpinspect convert` them first"));
-    }
+    refuse_if(info.shape.size() != 2, which, ": must have two dimensions, got ",
+              shape_text(info.shape));
+    refuse_if(source.format() == format_id::fp64, which, ": ", type_text(info, source.how),
+              " values are not taken; `fpinspect convert` them first");
     read = matrix_of(source);
     values = codes = transposed_if(how, read.view);
     if (source.format() == format) return;
@@ -96,10 +92,10 @@ struct product_scales {
     }
     const source_tensor source = open_source(option, text, option, "");
     const auto& info = source.info;
-    if (source.format() != format_id::fp32 || source.how.integer_values || info.shape.size() > 2) {
-      throw usage_error(cat(option, ": scales are fp32 in at most two dimensions, got ",
-                            type_text(info, source.how), " [", comma_separated(info.shape), "]"));
-    }
+    refuse_if(
+        source.format() != format_id::fp32 || source.how.integer_values || info.shape.size() > 2,
+        option, ": scales are fp32 in at most two dimensions, got ", type_text(info, source.how),
+        " ", shape_text(info.shape));
     values.resize(info.count);
     source.read(0, info.count, reinterpret_cast<std::byte*>(values.data()));
     const const_matrix_view as_stored = transposed_if(how, operand);
@@ -111,12 +107,11 @@ struct product_scales {
                                : k_last ? matrix_shape{count, 1}
                                         : matrix_shape{1, count};
     tile_shape tile;
-    if (!find_scale_tile(shape, as_stored, k_last, tile)) {
-      throw usage_error(cat(option, ": [", comma_separated(info.shape),
-                            "] scales fit no tiles of [", as_stored.rows, ", ", as_stored.cols,
-                            "]: one, one for each row of A or column of B, of 128 along K, or of "
-                            "128 x 128"));
-    }
+    refuse_if(!find_scale_tile(shape, as_stored, k_last, tile), option, ": ",
+              shape_text(info.shape), " scales fit no tiles of [", as_stored.rows, ", ",
+              as_stored.cols,
+              "]: one, one for each row of A or column of B, of 128 along K, or of "
+              "128 x 128");
     const const_matrix_view view =
         view_of(static_cast<const float*>(values.data()), shape.rows, shape.cols);
     scales = {transposed_if(how, view),

@@ -14,9 +14,8 @@ namespace {
 float bound_argument(std::string_view option, std::string_view text) {
   const parse_result read = parse(format_id::fp32, text);
   constexpr std::uint64_t max_finite = 0x7F7FFFFF;
-  if (!read.ok || read.code > max_finite) {
-    refuse_value(option, text, "is not a finite number >= 0 in fp32");
-  }
+  refuse_value_if(!read.ok || read.code > max_finite, option, text,
+                  "is not a finite number >= 0 in fp32");
   return std::bit_cast<float>(static_cast<std::uint32_t>(read.code));
 }
 
@@ -49,8 +48,7 @@ quantize_options& add_tiles_and_scales(option_list& add) {
 }
 
 class quantize_command final : public command {
-  checkpoint_files files_{add, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -",
-                          "FILE.safetensors, or - for standard output"};
+  checkpoint_files files_{add, tensor_help, "FILE.safetensors, or - for standard output"};
   std::optional<format_id>& asked_ = add.optional_value(
       "--to",
       one_of({format_id::e4m3, format_id::e5m2, format_id::e2m1, format_id::e2m3, format_id::e3m2}),
@@ -90,9 +88,8 @@ class quantize_command final : public command {
     complete_options();
     if (files_.is_whole(whole_)) return run_whole(s);
     const tensor_target target("OUT", files_.out, container::safetensors);
-    if (target.kind() != container::safetensors) {
-      throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
-    }
+    refuse_if(target.kind() != container::safetensors,
+              "OUT: codes and scales are several tensors, which only .safetensors holds");
     const source_tensor source = open_source("IN", files_.in, "--from", from_);
     require_quantizable(source.format(), files_.in);
     const quantize_statistics statistics = quantized(source, target, s.out);
@@ -127,15 +124,12 @@ class quantize_command final : public command {
   /// Interprets the options that depend on each other.
   void complete_options() {
     quantize_options& o = options_;
-    if (!asked_ && preset_ == nullptr && !choices_.of_each()) {
-      throw usage_error("--to is required: e4m3, e5m2, e2m1, e2m3 or e3m2");
-    }
+    refuse_if(!asked_ && preset_ == nullptr && !choices_.of_each(),
+              "--to is required: e4m3, e5m2, e2m1, e2m3 or e3m2");
     to_ = asked_.value_or(format_id::e4m3);
     if (preset_ != nullptr) {
       const format_id own = preset_->rules.code_format;
-      if (asked_ && own != format_id::e4m3) {
-        throw usage_error(cat("--to: ", preset_->name, " has codes in ", name(own)));
-      }
+      refuse_if(asked_ && own != format_id::e4m3, "--to: ", preset_->name, " has codes in ", own);
       to_ = asked_.value_or(own);
       o = options_of(preset_->rules);
       scale_format_ = preset_->rules.scale_format;
@@ -146,10 +140,8 @@ class quantize_command final : public command {
       o.overflow = rule_.overflow;
     }
     o.rounding = rule_.rounding;
-    if (o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic) {
-      throw usage_error(
-          cat("--rounding: quantize takes nearest_even or stochastic, not ", name(o.rounding)));
-    }
+    refuse_if(o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic,
+              "--rounding: quantize takes nearest_even or stochastic, not ", o.rounding);
     o.nan = rule_.nan;
     o.random = rule_.random;
     where_ = quantizing_backend_argument(backend_);
@@ -172,7 +164,7 @@ class quantize_command final : public command {
         {"samebits.scale_rule", std::string(name(o.scale))},
         {"samebits.rule",
          cat("eps ", shortest(double{o.eps}), ", upper bound ", shortest(double{o.upper_bound}),
-             ", ", name(o.nonfinite), ", ", name(o.scale_overflow), ", ",
+             ", ", o.nonfinite, ", ", o.scale_overflow, ", ",
              rule_text({o.rounding, o.overflow, o.nan}), ", ",
              preset_ == nullptr ? "current" : name(preset_->rules.source), " scales")}};
     if (preset_ != nullptr) all.emplace_back("samebits.recipe", std::string(preset_->name));
@@ -288,19 +280,18 @@ class quantize_command final : public command {
       const bool first = one.suffix.empty();
       if (!first && !one.wanted) continue;
       text += cat(first ? " codes" : ", codes", one.suffix, " ", shape_text(one.codes),
-                  first ? cat(" ", name(to_)) : "", ", scales", one.suffix, " ",
-                  shape_text(one.scales), first ? cat(" ", name(scale_format_)) : "");
+                  first ? cat(" ", to_) : "", ", scales", one.suffix, " ", shape_text(one.scales),
+                  first ? cat(" ", scale_format_) : "");
     }
     text += "\n";
     if (preset_ != nullptr) {
-      text +=
-          cat("  recipe ", preset_->name, ", ", name(preset_->verified), " against the library\n");
+      text += cat("  recipe ", preset_->name, ", ", preset_->verified, " against the library\n");
     }
     const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
     return cat(text, "  from ", type_text(source.info, source.how), ", block ", block_text(o.tile),
-               ", ", name(o.scale), ", ", name(o.rounding), ", ", name(o.overflow), "\n  SQNR ",
-               ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
-               "   saturated ", share(s.saturated, s.elements),
+               ", ", o.scale, ", ", o.rounding, ", ", o.overflow, "\n  SQNR ", ratio.text(), why,
+               "   underflowed ", share(s.underflowed, s.elements), "   saturated ",
+               share(s.saturated, s.elements),
                has_two_levels(o.scale) ? cat("   lost tiles ", lost_) : "", "\n  ",
                number_of(s.elements, "element"), "   zeros ", share(s.zeros, s.elements), "   NaN ",
                s.nan, "   Inf ", s.inf, "\n  amax ", general(double{s.amax}, 6),

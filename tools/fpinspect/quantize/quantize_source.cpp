@@ -100,8 +100,8 @@ void require_quantizable(format_id format, const std::string& input) {
 
 source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
-    tensor_file::unsupported(cat(tensor.file->shown_path(), ": tensor ", quote(tensor.info.name),
-                                 ": a matrix has fewer than 2^63 rows and columns"));
+    tensor_file::unsupported(tensor.file->shown_path(), ": tensor ", quote(tensor.info.name),
+                             ": a matrix has fewer than 2^63 rows and columns");
   }
   source_matrix m;
   const auto direct = tensor.view();

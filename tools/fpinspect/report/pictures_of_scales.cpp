@@ -153,8 +153,8 @@ svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
   picture.path("c1", scales);
   picture.line("axis", trace_left, skips_bottom, trace_right, skips_bottom);
   picture.text("end", trace_left - 6, skips_bottom, "skipped");
-  picture.text("start", trace_left, 202, cat("step ", rows.front().step));
-  picture.text("end", trace_right, 202, cat(rows.back().step));
+  picture.text("start", trace_left, 202, "step ", rows.front().step);
+  picture.text("end", trace_right, 202, rows.back().step);
   return picture;
 }
 

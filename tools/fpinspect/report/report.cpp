@@ -43,9 +43,10 @@ constexpr std::string_view page_script =
 #include "fpinspect/report/page_script.inc"
     ;
 
-std::string in_tag(std::string_view tag, std::string_view text) {
+template <class... Parts>
+std::string in_tag(std::string_view tag, const Parts&... text) {
   const std::string_view name = tag.substr(0, tag.find(' '));
-  return cat("<", tag, ">", markup_text(text), "</", name, ">");
+  return cat("<", tag, ">", markup_text(cat(text...)), "</", name, ">");
 }
 
 std::string figure_of(const svg_picture& picture, std::string_view caption) {
@@ -101,7 +102,7 @@ std::string loss_scale_part(const report& in) {
                          markup_text(s.head), "</strong>",
                          s.note.empty() ? "" : markup_text(cat(" (", s.note, ")")), "</p><ul>");
   for (const scale_summary& one : s.scales) {
-    text += in_tag("li", cat(one.scale, ": ", one.lost, " lost", one.note));
+    text += in_tag("li", one.scale, ": ", one.lost, " lost", one.note);
   }
   text += "</ul>";
   if (!s.closing.empty()) text += in_tag("p", s.closing);
@@ -117,7 +118,7 @@ std::string scale_trace_part(const report& in) {
   if (in.scale_trace.empty()) return {};
   const std::size_t skipped = skipped_steps(in.scale_trace);
   return cat("<section><h2>Training run</h2>",
-             in_tag("p", cat(number_of(in.scale_trace.size(), "step"), ", ", skipped, " skipped")),
+             in_tag("p", number_of(in.scale_trace.size(), "step"), ", ", skipped, " skipped"),
              figure_of(scale_trace_picture(in.scale_trace),
                        "Loss scale in each step. Red: share of the steps that were skipped"),
              "</section>\n");
@@ -198,12 +199,11 @@ std::string_view red_note(const tile_map& map) {
 
 std::string section_of(const report& in, std::size_t i, const std::optional<tile_map>& map) {
   const tensor_evidence& t = in.all[i];
-  std::string text =
-      cat(R"(<section class="tensor" id="t)", i, "\">", in_tag("h3", t.name),
-          in_tag("p class=\"note\"", cat(title(t.what), ", [", comma_separated(t.info.shape), "], ",
-                                         number_of(t.info.count, "value"), ", ", t.stats.nan,
-                                         " NaN, ", t.stats.inf, " Inf")),
-          "<div class=\"pictures\">\n");
+  std::string text = cat(
+      R"(<section class="tensor" id="t)", i, "\">", in_tag("h3", t.name),
+      in_tag("p class=\"note\"", title(t.what), ", ", shape_text(t.info.shape), ", ",
+             number_of(t.info.count, "value"), ", ", t.stats.nan, " NaN, ", t.stats.inf, " Inf"),
+      "<div class=\"pictures\">\n");
   if (!t.stats.binades.empty()) {
     text += figure_of(exponent_picture(t.name, exponents_of({&t, 1}), pictured_formats),
                       "Values by power of two, and where formats without a scale are normal "
@@ -277,7 +277,7 @@ std::string page_heading(const std::vector<shown_tensor>& tensors) {
 }
 
 [[noreturn]] void refuse_picture(const std::string& name, const char* reason) {
-  throw usage_error(cat("--svg ", name, ": ", reason));
+  throw usage_error("--svg ", name, ": ", reason);
 }
 
 /// A picture of one tensor.
@@ -312,10 +312,8 @@ svg_picture picture_of(const report& in, const std::string& name, const need& wa
 std::string picture_argument(std::string_view option, std::string_view text) {
   constexpr std::string_view names[] = {
       "loss-scale", "loss-scale-trace", "resolution", "exponents", "amax", "error"};
-  if (std::ranges::find(names, text) != std::end(names)) {
-    return std::string(text);
-  }
-  refuse_value(option, text, cat("is none of ", joined(names)));
+  if (contains(names, text)) return std::string(text);
+  refuse_value(option, text, "is none of ", joined(names));
 }
 
 run_function report_command(option_list& add) {

@@ -10,10 +10,6 @@ constexpr std::string_view style =
 #include "fpinspect/report/picture_style.inc"
     ;
 
-std::string attribute(std::string_view name, double number) {
-  return cat(" ", name, "=\"", coordinate(number), "\"");
-}
-
 }  // namespace
 
 std::string markup_text(std::string_view text) {
@@ -63,17 +59,8 @@ void svg_picture::rect(std::string_view css_class, double x, double y, double wi
 }
 
 void svg_picture::line(std::string_view css_class, double x1, double y1, double x2, double y2) {
-  shapes_ += cat("<path class=\"", css_class, "\" d=\"M", coordinate(x1), " ", coordinate(y1), "L",
-                 coordinate(x2), " ", coordinate(y2), "\"/>");
-}
-
-void svg_picture::path(std::string_view css_class, std::string_view data) {
-  shapes_ += cat("<path class=\"", css_class, "\" d=\"", data, "\"/>");
-}
-
-void svg_picture::text(std::string_view css_class, double x, double y, std::string_view words) {
-  shapes_ += cat("<text class=\"", css_class, "\"", attribute("x", x), attribute("y", y), ">",
-                 markup_text(words), "</text>");
+  path(css_class, "M", coordinate(x1), " ", coordinate(y1), "L", coordinate(x2), " ",
+       coordinate(y2));
 }
 
 void svg_picture::begin_group(double x, double y, double scale) {

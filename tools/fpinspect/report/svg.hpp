@@ -12,6 +12,11 @@ std::string markup_text(std::string_view text);
 /// A coordinate with at most one digit after the point.
 std::string coordinate(double x);
 
+/// ` NAME="NUMBER"`
+inline std::string attribute(std::string_view name, double number) {
+  return cat(" ", name, "=\"", coordinate(number), "\"");
+}
+
 /// A linear axis of a picture: `first` is at the coordinate `start`, `last` at `end`.
 struct picture_axis {
   double first, last;
@@ -43,9 +48,16 @@ class svg_picture {
   void rect(std::string_view css_class, double x, double y, double width, double height);
   void line(std::string_view css_class, double x1, double y1, double x2, double y2);
   /// @param data  the attribute `d`
-  void path(std::string_view css_class, std::string_view data);
+  template <class... Parts>
+  void path(std::string_view css_class, const Parts&... data) {
+    shapes_ += cat("<path class=\"", css_class, "\" d=\"", data..., "\"/>");
+  }
   /// @param css_class  "start", "middle" or "end" says where x is
-  void text(std::string_view css_class, double x, double y, std::string_view words);
+  template <class... Parts>
+  void text(std::string_view css_class, double x, double y, const Parts&... words) {
+    shapes_ += cat("<text class=\"", css_class, "\"", attribute("x", x), attribute("y", y), ">",
+                   markup_text(cat(words...)), "</text>");
+  }
   /// Shapes until end_group() are in units of `scale`, from (x, y).
   void begin_group(double x, double y, double scale);
   void end_group();

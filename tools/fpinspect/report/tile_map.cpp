@@ -121,9 +121,8 @@ svg_picture heat_map(const tile_map& map, const std::string& title, const std::s
                                  200.0 / static_cast<double>(map.grid_rows), widest_cell});
   const double height = scale * static_cast<double>(map.grid_rows);
   svg_picture picture(picture_width, map_top + height + 28, title, description);
-  picture.text("start", 0, 12,
-               cat(map.rows, " rows, ", map.cols, " columns; a cell is ", map.cell_rows, " x ",
-                   map.cell_cols));
+  picture.text("start", 0, 12, map.rows, " rows, ", map.cols, " columns; a cell is ", map.cell_rows,
+               " x ", map.cell_cols);
   picture.begin_group(1, map_top, scale);
   for (int level = 0; level <= bad_level; ++level) {
     const std::string cells = cells_of(map, level_of, level);
@@ -131,14 +130,12 @@ svg_picture heat_map(const tile_map& map, const std::string& title, const std::s
   }
   picture.end_group();
   const double width = scale * static_cast<double>(map.grid_cols);
-  picture.path("frame", cat("M1 ", coordinate(map_top), "h", coordinate(width), "v",
-                            coordinate(height), "h-", coordinate(width), "z"));
+  picture.path("frame", "M1 ", coordinate(map_top), "h", coordinate(width), "v", coordinate(height),
+               "h-", coordinate(width), "z");
   const double y = map_top + height + 16;
   picture.text("end", 150, y + 4, least);
   picture.begin_group(156, y - 5, 10);
-  for (int level = 0; level < levels; ++level) {
-    picture.path(class_of(level), cat("M", level, " .5h1"));
-  }
+  for (int level = 0; level < levels; ++level) picture.path(class_of(level), "M", level, " .5h1");
   picture.end_group();
   picture.text("start", 242, y + 4, most);
   return picture;

@@ -197,9 +197,8 @@ run_function scaler_command(option_list& add) {
   add.refuse([&] { return out == "-" && (plot || add.given("--json")); },
              "--out -: standard output has the drawing or the JSON already; name a file");
   return [&](const session& s) {
-    if (generate.empty() && trace_file.empty()) {
-      throw usage_error("either --trace FILE or --generate SCENARIO is needed");
-    }
+    refuse_if(generate.empty() && trace_file.empty(),
+              "either --trace FILE or --generate SCENARIO is needed");
     const output_file target("--out", out.empty() ? "-" : out, {".csv"});
     const scaler_trace trace =
         generate.empty() ? read_trace(trace_file) : generate_trace(generate, steps, seed);
@@ -211,18 +210,18 @@ run_function scaler_command(option_list& add) {
       s.write_json(json_of(result, *policy));
     } else if (plot) {
       s.out.write(scaler_plot(result.rows, s.term));
-      s.out.write(cat(result.rows.size(), " steps, ", skipped_steps(result.rows),
-                      " skipped, scale ", hexadecimal(result.final_scale), " at the end\n"));
+      s.out.write(result.rows.size(), " steps, ", skipped_steps(result.rows), " skipped, scale ",
+                  hexadecimal(result.final_scale), " at the end\n");
     } else if (!to_file) {
       s.out.write(replay_csv(result));
     }
     for (const std::string& column : trace.unread_columns) {
-      s.note(cat("fpinspect: column ", quote(column), " is not read\n"));
+      s.note("fpinspect: column ", quote(column), " is not read\n");
     }
     if (!result.stopped) return;
     s.out.flush();
-    s.note(cat("fpinspect: policy ", name(*policy), " ends the run after step ",
-               result.rows.back().step, "\n"));
+    s.note("fpinspect: policy ", *policy, " ends the run after step ", result.rows.back().step,
+           "\n");
   };
 }
 

@@ -81,7 +81,7 @@ class csv_table {
   }
 
   /// @throws file_error  that names the file and the line
-  [[noreturn]] void refuse(const std::string& why) const { refuse_content(path_, why, number_); }
+  [[noreturn]] void refuse(const std::string& why) const { refuse_line(path_, number_, why); }
 
   // Each reads a cell of the row. They refuse any other text, and name the column.
   [[nodiscard]] bool flag(int column) const {

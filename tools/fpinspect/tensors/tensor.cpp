@@ -54,32 +54,25 @@ constexpr figure<format_effect> format_figures[] = {
 };
 
 bool is_about_a_format(const condition& c) {
-  return std::ranges::any_of(format_figures,
-                             [&](const figure_spec& f) { return f.name == c.figure; });
+  return contains(format_figures, c.figure, &figure_spec::name);
 }
 
 void require_role(const condition& c) {
-  const bool known = std::ranges::find(role_names, c.subject) != role_names.end();
-  if (c.subject.empty() || known) return;
-  throw usage_error(
-      cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(role_names)));
+  refuse_if(!c.subject.empty() && !contains(role_names, c.subject), "--fail-if: \"", c.text,
+            "\": ", c.subject, " is none of ", joined(role_names));
 }
 
 /// "gradients." and "fp16" of the subject gradients.fp16, each of which may be empty.
 std::pair<std::string, std::string> role_and_format(const std::string& subject) {
   const std::string first = subject.substr(0, subject.find('.'));
-  if (std::ranges::find(role_names, first) == role_names.end()) {
-    return {"", subject};
-  }
+  if (!contains(role_names, first)) return {"", subject};
   return {first + ".", subject.substr(std::min(subject.size(), first.size() + 1))};
 }
 
 /// The condition on this format, in tensors of this role.
 condition about(condition c, const std::string& of_role, format_id format) {
-  if (!has_statistics(format)) {
-    throw usage_error(cat("--fail-if: ", name(format), " is not a target format of `tensor`"));
-  }
-  c.subject = cat(of_role, name(format));
+  refuse_if(!has_statistics(format), "--fail-if: ", format, " is not a target format of `tensor`");
+  c.subject = cat(of_role, format);
   return c;
 }
 
@@ -105,12 +98,12 @@ std::vector<condition> tensor_conditions(const std::vector<std::string>& texts,
     if (!named.empty()) {
       result.push_back(about(c, of_role, format_argument("--fail-if", named)));
     } else if (to.empty()) {
-      throw usage_error(cat("--fail-if: \"", c.text, "\" needs a format: ", of_role, "fp16.",
-                            figure, ", or --to"));
+      throw usage_error("--fail-if: \"", c.text, "\" needs a format: ", of_role, "fp16.", figure,
+                        ", or --to");
     } else {
       for (const format_id format : to) {
         result.push_back(about(c, of_role, format));
-        result.back().text = cat(of_role, name(format), ".", figure);
+        result.back().text = cat(of_role, format, ".", figure);
       }
     }
   }
@@ -206,7 +199,7 @@ class tensor_command final : public command {
     const std::vector<format_id> formats = format_list_argument("--to", texts);
     for (const format_id format : formats) {
       if (has_statistics(format)) continue;
-      throw usage_error(cat("--to: ", name(format), " is not a target format of `tensor`"));
+      throw usage_error("--to: ", format, " is not a target format of `tensor`");
     }
     return formats;
   }
@@ -302,7 +295,7 @@ class tensor_command final : public command {
   void write_text(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
                   const verdict& v, const session& s) const {
     if (plain_) return s.out.write(plain_table(v));
-    s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n"));
+    s.out.write(heading_of(tensors), ": ", size_text(tensors), "\n\n");
     if (list_) return s.out.write(tensor_table(v, s.term));
     s.out.write(verdict_text(v, s.term) + "\n");
     std::vector<detailed_tensor> details;

@@ -67,7 +67,7 @@ std::string elements_text(const shown_tensor& tensor) {
   if (!tensor.has_numbers()) return type;
   if (tensor.how.integer_values) return type + " values";
   const bool own = tensor_file::format_of(tensor.info.type).has_value();
-  return own ? type : cat(type, " codes of ", name(tensor.how.format));
+  return own ? type : cat(type, " codes of ", tensor.how.format);
 }
 
 /// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
@@ -85,8 +85,8 @@ bool write_loss_scales(const cast_statistics& stats, std::span<const format_id> 
     const bool needed = scale && (*scale < 0 || underflow_at(stats.binades, 0, format) != 0);
     large = large || (needed && *scale > usual_ceiling_log2);
     const std::string text = !scale ? "none" : needed ? power_text(*scale) : "not needed";
-    s.out.write(cat("  ", left(name(format), 8), right(text, 12),
-                    scale ? lost(needed ? *scale : 0, 12) : right("-", 12), lost(0, 13), "\n"));
+    s.out.write("  ", left(name(format), 8), right(text, 12),
+                scale ? lost(needed ? *scale : 0, 12) : right("-", 12), lost(0, 13), "\n");
   }
   return large && underflow_at(stats.binades, 0, format_id::fp32) == 0;
 }
@@ -97,11 +97,11 @@ void write_statistics(const cast_statistics& stats, std::span<const format_id> f
     const std::string text = cat(what, " ", number);
     return number == 0 ? text : s.term.painted(color, text);
   };
-  s.out.write(cat("  amax ", number_text(stats.amax), "   smallest non-zero ",
-                  number_text(stats.min_nonzero), "\n"));
-  s.out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
-                  count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
-                  "\n"));
+  s.out.write("  amax ", number_text(stats.amax), "   smallest non-zero ",
+              number_text(stats.min_nonzero), "\n");
+  s.out.write("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
+              count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
+              "\n");
   write_effects(stats, formats, s);
 }
 
@@ -115,10 +115,10 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
   bool fp32_would_serve = false;  // a loss scale is above what loss scalers usually reach
   for (const auto& [tensor, evidence] : tensors) {
     const cast_statistics& stats = evidence.stats;
-    s.out.write(cat(heading_text(tensor, elements_text(tensor), s.term), "  ",
-                    number_of(tensor.info.count, "element"), "\n"));
+    s.out.write(heading_text(tensor, elements_text(tensor), s.term), "  ",
+                number_of(tensor.info.count, "element"), "\n");
     if (!tensor.has_numbers()) {
-      s.out.write(cat("  ", tensor.note, "\n\n"));
+      s.out.write("  ", tensor.note, "\n\n");
       continue;
     }
     write_statistics(stats, formats, s);
@@ -135,14 +135,14 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
   }
   s.out.write("shares: of the finite non-zero elements, rounded to nearest even\n");
   if (scale_log2) {
-    s.out.write(cat("to: what formats do to the elements times ", power_text(*scale_log2),
-                    " (--scale)\namax and chart: of the elements as stored\n"));
+    s.out.write("to: what formats do to the elements times ", power_text(*scale_log2),
+                " (--scale)\namax and chart: of the elements as stored\n");
   }
   if (any_loss_scale) {
-    s.out.write(cat(
+    s.out.write(
         "loss scale: the largest power of two up to 2^127 without overflow, which loses\nleast; ",
         fp32_would_serve ? "above 2^24, fp32 gradients would serve; " : "",
-        "--scale 2^N shows another one\n"));
+        "--scale 2^N shows another one\n");
   }
   if (any_exact) s.out.write("exact: no element changed; NaN that stays NaN is unchanged\n");
   if (any_lost) {
@@ -150,8 +150,8 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
         "lost to: what lost elements became; there is no SQNR then, but that of the\n"
         "conversion that saturates\n");
   }
-  s.out.write(cat("chart: elements by power of two, its label the share of the fullest column\n",
-                  histogram_legend(s.term)));
+  s.out.write("chart: elements by power of two, its label the share of the fullest column\n",
+              histogram_legend(s.term));
 }
 
 // --- JSON ----------------------------------------------------------------------------------------

@@ -15,10 +15,8 @@ tensor_target::tensor_target(std::string_view option, std::string path, containe
     : option_(option),
       file_(option, std::move(path), {".npy", ".safetensors"}),
       kind_(file_.is_standard_output() ? preferred : static_cast<container>(file_.extension())) {
-  if (file_.is_standard_output() && ::isatty(STDOUT_FILENO) == 1) {
-    throw usage_error(
-        cat(option, ": standard output is a terminal; name a file, or redirect it: > FILE"));
-  }
+  refuse_if(file_.is_standard_output() && ::isatty(STDOUT_FILENO) == 1, option,
+            ": standard output is a terminal; name a file, or redirect it: > FILE");
 }
 
 dtype tensor_target::element_type(format_id format) const {
@@ -39,8 +37,8 @@ void tensor_target::require_packable(format_id format, std::uint64_t count) cons
   const dtype type = element_type(format);
   const auto bits = static_cast<std::uint64_t>(tensor_file::spec_of(type).bits);
   if (count % 8 * bits % 8 == 0) return;
-  throw usage_error(cat(option_, ": ", number_of(count, "element"), " of ", tensor_file::name(type),
-                        " fill no whole number of bytes; a .npy file holds a byte for each"));
+  throw usage_error(option_, ": ", number_of(count, "element"), " of ", tensor_file::name(type),
+                    " fill no whole number of bytes; a .npy file holds a byte for each");
 }
 
 void tensor_target::write(const std::string& name, format_id format,

@@ -14,8 +14,8 @@ json_object tensor_json(const shown_tensor& tensor);
 /// "TITLE  TYPE [64, 576]", the title painted.
 inline std::string heading_text(const shown_tensor& tensor, std::string_view type,
                                 const terminal& term) {
-  return cat(term.painted(paint::heading, tensor.title()), "  ", type, type.empty() ? "[" : " [",
-             comma_separated(tensor.info.shape), "]");
+  return cat(term.painted(paint::heading, tensor.title()), "  ", type, type.empty() ? "[" : " ",
+             shape_text(tensor.info.shape));
 }
 
 inline std::string number_text(const std::optional<double>& value) {

@@ -23,8 +23,8 @@ run_function replay_command(option_list& add) {
   return [&](const session&) {
     const std::string program = python();
     execlp(program.c_str(), program.c_str(), "-m", "samebits", "replay", path.c_str(), nullptr);
-    throw backend_error(cat("replay needs Python with the packages samebits and torch: ", program,
-                            ": ", std::strerror(errno)));
+    throw backend_error("replay needs Python with the packages samebits and torch: ", program, ": ",
+                        std::strerror(errno));
   };
 }
 

@@ -96,15 +96,13 @@ run_function trace_command(option_list& add) {
   auto& kernels = add.flag("--kernels", "CUDA kernels with grid and block, in place of results");
   return [&](const session& s) {
     const auto file = open_file(path);
-    const auto found =
-        std::ranges::find(file->metadata(), trace_key, [](const auto& pair) { return pair.first; });
-    if (found == file->metadata().end()) {
-      refuse_content(path, cat("no recording: its metadata has no ", trace_key));
-    }
+    const auto* const found =
+        find_by(file->metadata(), trace_key, [](const auto& pair) { return pair.first; });
+    if (found == nullptr) refuse_content(path, "no recording: its metadata has no ", trace_key);
     try {
       write_list(s, path, json::parse(found->second), kernels);
     } catch (const json::exception&) {
-      refuse_content(path, cat(trace_key, " is no recording of version 2"));
+      refuse_content(path, trace_key, " is no recording of version 2");
     }
   };
 }

@@ -166,11 +166,7 @@ std::vector<format_id> measured_formats(const tensor_evidence& tensor, const ele
   }
   std::vector<format_id> formats;
   for (const auto& some : {std::span<const format_id>(tried), wanted}) {
-    for (const format_id format : some) {
-      if (std::ranges::find(formats, format) == formats.end()) {
-        formats.push_back(format);
-      }
-    }
+    for (const format_id format : some) add_once(formats, format);
   }
   return formats;
 }

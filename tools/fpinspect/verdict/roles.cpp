@@ -44,7 +44,7 @@ const word_list weight_layers = {"qkv_proj",        "gate_up_proj",  "gate_proj"
 
 bool is_weight_layer(std::string_view text) {
   const std::string_view last = text.substr(text.rfind('.') + 1);
-  return std::ranges::find(weight_layers, last) != weight_layers.end();
+  return contains(weight_layers, last);
 }
 
 const word_list output_words = {"hidden", "input", "inputs", "output",  "outputs",      "logits",
@@ -65,9 +65,9 @@ std::optional<role> optimizer_role(const std::string& text, const std::vector<st
 role role_argument(std::string_view text) {
   const auto found = std::ranges::find(role_names, lower(text));
   if (found != role_names.end()) return static_cast<role>(found - role_names.begin());
-  throw usage_error(cat("--role: \"", text,
-                        "\" is not a role; there are weights, activations, gradients, adam_m, "
-                        "adam_v and other"));
+  throw usage_error("--role: \"", text,
+                    "\" is not a role; there are weights, activations, gradients, adam_m, "
+                    "adam_v and other");
 }
 
 }  // namespace
@@ -107,9 +107,8 @@ std::vector<role_rule> role_rules(const std::vector<std::string>& texts) {
   std::vector<role_rule> rules;
   for (const std::string& text : texts) {
     const std::size_t split = text.rfind('=');
-    if (split == std::string::npos || split == 0) {
-      throw usage_error(cat("--role: \"", text, "\" is not PATTERN=ROLE, such as 'd_*=gradients'"));
-    }
+    refuse_if(split == std::string::npos || split == 0, "--role: \"", text,
+              "\" is not PATTERN=ROLE, such as 'd_*=gradients'");
     rules.push_back({text.substr(0, split), role_argument(text.substr(split + 1))});
   }
   return rules;

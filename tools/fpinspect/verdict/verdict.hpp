@@ -118,8 +118,7 @@ struct tensor_evidence {
   [[nodiscard]] bool has_nonfinite() const { return stats.nan + stats.inf != 0; }
 
   [[nodiscard]] const choice_effect* effect(choice c) const {
-    const auto found = std::ranges::find(effects, c, &choice_effect::what);
-    return found == effects.end() ? nullptr : &*found;
+    return find_by(effects, c, &choice_effect::what);
   }
 };
 

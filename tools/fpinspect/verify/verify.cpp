@@ -130,7 +130,7 @@ gpu_finding sum_finding(const units::device& gpu, const numerics::real::exact_ro
   const auto text = [](std::uint64_t sum) {
     return formatted("%016llX", static_cast<unsigned long long>(sum));
   };
-  const std::string function = cat(name(row.of), row.gradient ? " gradient" : "");
+  const std::string function = cat(row.of, row.gradient ? " gradient" : "");
   const std::uint64_t sum = gpu.exact_sum(row.value);
   const bool same = sum == row.sum;
   return {sum_row(cat(units::exact_operands), text(sum), function),
@@ -149,7 +149,7 @@ std::uint64_t verify_gpu(const units::device& gpu, const Range& all, const Findi
                          const char* key, const std::string& heading, const char* summary,
                          std::string_view noun, const session& s) {
   const std::string description = gpu.description();
-  if (!s.json) s.out.write(cat(description, "\n", s.term.painted(paint::heading, heading)));
+  if (!s.json) s.out.write(description, "\n", s.term.painted(paint::heading, heading));
   std::uint64_t compared = 0, differed = 0;
   json_array findings;
   for (const auto& one : all) {
@@ -158,8 +158,7 @@ std::uint64_t verify_gpu(const units::device& gpu, const Range& all, const Findi
     differed += f.differed;
     findings.add(f.json);
     if (s.json) continue;
-    s.out.write(f.beside.empty() ? f.line
-                                 : s.term.painted(paint::bad, cat(f.line, f.beside, "\n")));
+    s.out.write(f.beside.empty() ? f.line : s.term.painted(paint::bad, f.line, f.beside, "\n"));
   }
   if (s.json) {
     s.write_json({{"gpu", description}, {key, findings}});
@@ -214,8 +213,8 @@ run_function verify_command(option_list& add) {
     }
     if (differed == 0) return;
     const char* const what = exact_functions ? "sum" : "result";
-    throw check_failed(
-        cat("verify: ", number_of(differed, what), differed == 1 ? " differs" : " differ"));
+    throw check_failed("verify: ", number_of(differed, what),
+                       differed == 1 ? " differs" : " differ");
   };
 }
 
@@ -227,9 +226,9 @@ const registered verify_here("verify", "Compare the backends with the reference,
 std::string verify_summary(std::string_view what, std::uint64_t compared, std::uint64_t differed,
                            const terminal& term, std::string_view noun) {
   const std::string_view plural = noun.empty() || differed == 1 ? "" : "s";
-  return term.painted(differed == 0 ? paint::good : paint::bad,
-                      cat(what, ": ", compared, " results compared, ", differed, noun, plural,
-                          differed == 1 ? " differs\n" : " differ\n"));
+  return term.painted(differed == 0 ? paint::good : paint::bad, what, ": ", compared,
+                      " results compared, ", differed, noun, plural,
+                      differed == 1 ? " differs\n" : " differ\n");
 }
 
 }  // namespace fpinspect

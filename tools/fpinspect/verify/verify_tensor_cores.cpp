@@ -106,7 +106,7 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     auto result = parse_tensor_core_result(line);
-    if (!result) refuse_content(path, "no result of a tensor core", number);
+    if (!result) refuse_line(path, number, "no result of a tensor core");
     all.push_back(std::move(*result));
   }
   return all;
@@ -144,7 +144,7 @@ std::function<std::uint64_t(const session&)> add_tensor_core_check(option_list& 
              "--record -: standard output has the report; name a file");
   return [&](const session& s) {
     const auto known = tensor_core_instruction_names();
-    if (!instruction.empty() && std::ranges::find(known, instruction) == known.end()) {
+    if (!instruction.empty() && !contains(known, instruction)) {
       refuse_name("--instruction", instruction, joined(known));
     }
     constexpr int recorded_cases = 4;
@@ -171,9 +171,7 @@ std::function<std::uint64_t(const session&)> add_tensor_core_check(option_list& 
     }
     const std::vector<tensor_core_finding> findings =
         from_file ? check_tensor_core_results(recorded, options) : check_tensor_cores(options);
-    if (findings.empty()) {
-      throw usage_error("--results: the file has no results of what is asked for");
-    }
+    refuse_if(findings.empty(), "--results: the file has no results of what is asked for");
     std::uint64_t compared = 0;
     std::uint64_t differed = 0;
     for (const tensor_core_finding& f : findings) {

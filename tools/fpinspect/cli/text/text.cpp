@@ -37,8 +37,7 @@ std::optional<std::size_t> matched_byte(std::string_view pattern, std::size_t at
 }
 
 std::string fill(std::string_view text, std::size_t width) {
-  std::string spaces(width - std::min(width, text.size()), ' ');
-  return spaces;
+  return std::string(width - std::min(width, text.size()), ' ');
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor_file/cat.hpp"
+#include "samebits/core/cat.hpp"
 
 namespace fpinspect {
 
-using samebits::tensor_file::cat;
+using samebits::detail::cat;
 
 /// Pads `text` with spaces to `width` characters. Each character of `text` must be one byte.
 std::string left(std::string_view text, std::size_t width);
@@ -73,9 +73,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 /// byte, [a-cx] for one of these bytes and [!a-cx] for any other one.
 bool matches_glob(std::string_view pattern, std::string_view text);
 
-/// "64, 256"
-inline std::string comma_separated(std::span<const std::uint64_t> numbers) {
-  return joined(numbers);
+/// "[64, 576]"
+inline std::string shape_text(std::span<const std::uint64_t> shape) {
+  return cat("[", joined(shape), "]");
 }
 
 }  // namespace fpinspect

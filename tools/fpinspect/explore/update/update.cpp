@@ -26,7 +26,7 @@ float fp32_argument(std::string_view option, std::string_view text) {
 std::vector<float> gradients_of_file(const std::string& input, std::uint64_t steps) {
   const source_tensor source = open_source("--gradient", input, "--from", "");
   const std::uint64_t count = std::min(source.info.count, steps);
-  if (count == 0) throw usage_error(cat("--gradient: ", quote(input), " has no elements"));
+  if (count == 0) throw usage_error("--gradient: ", quote(input), " has no elements");
   std::vector<std::byte> codes(static_cast<std::size_t>(count) * sizeof(double));
   source.read(0, count, codes.data());
   std::vector<double> values(static_cast<std::size_t>(count));
@@ -258,11 +258,9 @@ std::string fp8_text(const update_plan& plan) {
 std::string text_of(const update_result& result, const terminal& term) {
   const update_plan& plan = result.plan;
   const std::vector<mode_row> rows = mode_rows(result);
-  std::string text =
-      term.painted(paint::heading,
-                   cat(name(plan.settings.rule), ", learning rate ",
-                       shortest(plan.settings.learning_rate), ", gradient ",
-                       escape(result.gradient), ": a weight of ", general(double{plan.start}, 6)));
+  std::string text = term.painted(
+      paint::heading, plan.settings.rule, ", learning rate ", shortest(plan.settings.learning_rate),
+      ", gradient ", escape(result.gradient), ": a weight of ", general(double{plan.start}, 6));
   text += cat("\n\n", steps_text(result, term));
   text +=
       cat("\n", ends_text(rows, term), "\n", means_text(rows),

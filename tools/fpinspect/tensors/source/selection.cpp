@@ -25,8 +25,7 @@ struct opened_file {
 };
 
 bool has_tensor(const tensor_reader& file, const std::string& name) {
-  return std::ranges::any_of(file.tensors(),
-                             [&](const tensor_info& info) { return info.name == name; });
+  return contains(file.tensors(), name, &tensor_info::name);
 }
 
 /// Adds the tensors of all files with this name, or whose names match this pattern.
@@ -62,14 +61,9 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
     chosen.push_back(opened.tensor(opened.file->find(*where.tensor)));
     return;
   }
-  if (searched > 1) {
-    refuse_content(where.file, cat("no tensor ", quote(*where.tensor), " in ", searched, " files"));
-  }
+  refuse_content_if(searched > 1, where.file, "no tensor ", quote(*where.tensor), " in ", searched,
+                    " files");
   if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
-}
-
-[[noreturn]] void refuse_index(const std::filesystem::path& path, const std::string& why) {
-  refuse_content(path, cat("index: ", why));
 }
 
 /// The files of tensors in a folder, by the first of these patterns that any file matches: those of a
@@ -121,18 +115,16 @@ std::vector<opened_file> open_shards(const std::filesystem::path& path) {
     for (const tensor_info& info : shard->tensors()) {
       const auto listed = index.find(info.name);
       if (listed == index.end()) continue;
-      if (listed->second != file) {
-        refuse_index(path, cat("tensor ", quote(info.name), " is in ", quote(file),
-                               ", but weight_map says ", quote(listed->second)));
-      }
+      refuse_content_if(listed->second != file, path, "index: tensor ", quoted{info.name},
+                        " is in ", quoted{file}, ", but weight_map says ", quoted{listed->second});
       missing.erase(info.name);
     }
     shards.push_back({std::move(shard), path});
   }
   if (!missing.empty()) {
     const std::string& name = *missing.begin();
-    refuse_index(path, cat("tensor ", quote(name), " is not in ", quote(index.at(name)),
-                           ", which weight_map says"));
+    refuse_content(path, "index: tensor ", quote(name), " is not in ", quote(index.at(name)),
+                   ", which weight_map says");
   }
   return shards;
 }
@@ -155,8 +147,8 @@ std::vector<opened_file> open_folder(const std::filesystem::path& path) {
         if (is_new) continue;
         const std::string which =
             info.name.empty() ? "a tensor without a name" : cat("tensor ", quote(info.name));
-        refuse_content(path, cat(which, " is in ", other->second, " and in ",
-                                 one.file->shown_path(), "; name the files to read"));
+        refuse_content(path, which, " is in ", other->second, " and in ", one.file->shown_path(),
+                       "; name the files to read");
       }
     }
   }
@@ -176,10 +168,8 @@ std::vector<shown_tensor> choose(const tensor_selection& wanted) {
   std::vector<shown_tensor> chosen;
   for (const std::string& input : wanted.files) {
     const tensor_location where = locate(input);
-    if (where.tensor && !wanted.tensors.empty()) {
-      throw usage_error(
-          "--tensor: FILE names a tensor already, behind its #; leave one of them out");
-    }
+    refuse_if(where.tensor && !wanted.tensors.empty(),
+              "--tensor: FILE names a tensor already, behind its #; leave one of them out");
     for (const opened_file& opened : open_files(where.file)) {
       whole.push_back(opened);
       if (where.tensor || !wanted.tensors.empty()) continue;
@@ -223,9 +213,8 @@ std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
   const bool any_integers = std::ranges::any_of(chosen, [](const shown_tensor& c) {
     return c.info.unread.empty() && holds_integers(c.info);
   });
-  if (!wanted.from.empty() && scope == from_scope::integers && !any_integers) {
-    throw usage_error("--from: none of the tensors holds integers; leave it out");
-  }
+  refuse_if(!wanted.from.empty() && scope == from_scope::integers && !any_integers,
+            "--from: none of the tensors holds integers; leave it out");
   for (shown_tensor& one : chosen) interpret(one, wanted.from, scope);
   return chosen;
 }
@@ -321,7 +310,7 @@ void require_match(const char* option, const std::string& pattern,
     return matches_glob(pattern, tensor.plain_name());
   });
   if (any) return;
-  throw usage_error(cat(option, ": no tensor matches ", quote(pattern)));
+  throw usage_error(option, ": no tensor matches ", quote(pattern));
 }
 
 // --- Statistics of elements ----------------------------------------------------------------------

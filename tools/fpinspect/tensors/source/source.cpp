@@ -15,8 +15,8 @@ tensor_info choose(const tensor_reader& file, const tensor_location& where,
                    std::string_view which) {
   if (where.tensor) return file.find(*where.tensor);
   if (file.tensors().size() == 1) return file.tensors().front();
-  throw usage_error(cat(which, ": ", shown_path(where.file), " holds ", file.tensors().size(),
-                        " tensors; name one as FILE#TENSOR"));
+  throw usage_error(which, ": ", shown_path(where.file), " holds ", file.tensors().size(),
+                    " tensors; name one as FILE#TENSOR");
 }
 
 /// Number of bits of an integer type; nothing for other types.
@@ -74,9 +74,8 @@ std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path
   if (path != "-") return shared(tensor_reader::open(path));
   static bool was_read = false;
   if (was_read) throw usage_error("-: standard input can be read only once");
-  if (::isatty(STDIN_FILENO) == 1) {
-    throw usage_error("-: standard input is a terminal; redirect a file to it, or name the file");
-  }
+  refuse_if(::isatty(STDIN_FILENO) == 1,
+            "-: standard input is a terminal; redirect a file to it, or name the file");
   was_read = true;
   return shared(tensor_reader::open(STDIN_FILENO, shown_path(path)));
 }
@@ -125,15 +124,11 @@ std::optional<element_reading> reading_of(const tensor_info& info, std::string_v
   }
   const format_id asked = format_argument(option, from);
   const std::string of = info.name.empty() ? "" : cat(" of ", quote(info.name));
-  if (own ? *own != asked : !bits) {
-    throw usage_error(cat(option, ": ", name(asked), " contradicts the elements", of,
-                          ", which are ", type, "; leave ", option, " out"));
-  }
+  refuse_if(own ? *own != asked : !bits, option, ": ", asked, " contradicts the elements", of,
+            ", which are ", type, "; leave ", option, " out");
   const int wanted = spec_of(asked).storage_bits;
-  if (bits && *bits != wanted) {
-    throw usage_error(cat(option, ": codes of ", name(asked), " have ", wanted,
-                          " bits, the elements", of, " are ", type));
-  }
+  refuse_if(bits && *bits != wanted, option, ": codes of ", asked, " have ", wanted,
+            " bits, the elements", of, " are ", type);
   return element_reading{asked, false};
 }
 
@@ -180,7 +175,7 @@ std::string position_text(std::uint64_t index, std::span<const std::uint64_t> sh
     at[k] = index % shape[k];
     index /= shape[k];
   }
-  return cat("[", comma_separated(at), "]");
+  return shape_text(at);
 }
 
 void decode(format_id format, const std::byte* codes, std::span<double> out) {
@@ -204,16 +199,16 @@ source_tensor open_source(std::string_view which, const std::string& input, std:
   const tensor_info info = choose(*file, where, which);
   const auto how = reading_of(info, option, from, scope);
   const std::string shown = escape_path(input);
-  if (!info.unread.empty()) unsupported(cat(shown, ": ", info.unread));
+  if (!info.unread.empty()) unsupported(shown, ": ", info.unread);
   if (!how) {
-    unsupported(cat(shown, ": elements are ", tensor_file::name(info.type),
-                    ", neither floating point nor integers"));
+    unsupported(shown, ": elements are ", tensor_file::name(info.type),
+                ", neither floating point nor integers");
   }
   source_tensor source = {std::move(file), info, *how};
   if (how->integer_values) {
     if (const auto index = source.find_inexact_integer()) {
-      unsupported(cat(shown, ": integer number ", *index,
-                      " has more than 53 significant bits, so that fp64 does not hold it"));
+      unsupported(shown, ": integer number ", *index,
+                  " has more than 53 significant bits, so that fp64 does not hold it");
     }
   }
   return source;

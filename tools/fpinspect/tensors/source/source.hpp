@@ -16,6 +16,10 @@ using tensor_file::named_tensor;
 using tensor_file::tensor_info;
 using tensor_reader = tensor_file::tensor_file;
 
+/// What help says of an argument that names a tensor.
+inline constexpr const char tensor_help[] =
+    "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -";
+
 /// FILE and TENSOR of an argument.
 struct tensor_location {
   std::filesystem::path file;

@@ -89,12 +89,12 @@ std::vector<condition> conditions_argument(const std::vector<std::string>& texts
       if (c && c->figure == f.name) known = &f;
     }
     if (known == nullptr || (!c->limit.unit.empty() && c->limit.unit != known->unit)) {
-      throw usage_error(cat("--fail-if: \"", text, "\" is not like 'underflow>1%', with one of ",
-                            joined(figures, [](const figure_spec& f) { return f.name; })));
+      throw usage_error("--fail-if: \"", text, "\" is not like 'underflow>1%', with one of ",
+                        joined(figures, [](const figure_spec& f) { return f.name; }));
     }
     if (!c->subject.empty() && !known->has_subject) {
-      throw usage_error(cat("--fail-if: \"", text, "\": ", known->name,
-                            " is not a figure of a format; leave \"", c->subject, ".\" out"));
+      throw usage_error("--fail-if: \"", text, "\": ", known->name,
+                        " is not a figure of a format; leave \"", c->subject, ".\" out");
     }
     result.push_back(*c);
   }
@@ -117,7 +117,7 @@ need need_argument(const std::vector<std::string>& texts) {
                limit->how == relation::less && limit->limit.unit == "%") {
       result.underflow_percent = limit->limit.number;
     } else {
-      throw usage_error(cat("--need: \"", text, "\" is neither like 30dB nor like 'underflow<1%'"));
+      throw usage_error("--need: \"", text, "\" is neither like 30dB nor like 'underflow<1%'");
     }
   }
   return result;

@@ -218,7 +218,7 @@ std::string refusal_text(const refusal& r, const need& wanted) {
   std::string text;
   if (r.lacks_bits) {
     text = cat(general(wanted.db, 4), " dB takes ", fraction_bits_for(wanted.db),
-               " fraction bits, ", name(format), " has ", spec_of(format).mantissa_bits);
+               " fraction bits, ", format, " has ", spec_of(format).mantissa_bits);
   }
   if (!r.admitted_db) return text;
   return cat(text, text.empty() ? "" : "; ", "--need ", *r.admitted_db, "dB admits ",

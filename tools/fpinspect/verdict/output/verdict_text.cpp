@@ -129,8 +129,8 @@ std::string verdict_text(const verdict& v, const terminal& term) {
 
 std::string tensor_table(const verdict& v, const terminal& term) {
   std::string text =
-      term.painted(paint::heading, cat(table_line("lost in", "the role's", "lost in", "", ""),
-                                       table_line("fp16", "choice", "it", "role", "tensor")));
+      term.painted(paint::heading, table_line("lost in", "the role's", "lost in", "", ""),
+                   table_line("fp16", "choice", "it", "role", "tensor"));
   for (const std::size_t i : v.order) text += tensor_line(v, v.tensors[i]);
   return text;
 }
