@@ -1,7 +1,7 @@
 // Softmax, log_softmax and their gradients by torch_2_11 at widths around the borders between kernels.
 // The sums are those of a program that has PyTorch's kernels thread by thread in the processor's floats
 // and shares no code with the library. python.training_functions and, on a GPU,
-// test_row_functions_gpu.py compare with PyTorch.
+// test_functional.py compare with PyTorch.
 #include <gtest/gtest.h>
 
 #include <cstdint>
