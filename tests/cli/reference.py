@@ -1,4 +1,4 @@
-# Rounding by looking up neighbours in a list of all values of a format, and Philox4x32-10.
+# Rounding by looking up neighbours in a list of all values of a format.
 #
 # Written from the contract alone, in exact fractions; slow, and meant for small files.
 import bisect
@@ -40,9 +40,8 @@ class Format:
     def signed(self, code, negative):
         return code | self.sign if negative and (code or self.special != "fnuz") else code
 
-    def round(self, x, away):
-        """x, not NaN nor infinite, as (code, overflowed); away(v, q) of contract section 3 with the
-        fraction v between the neighbours and the code q of the lower one. Overflow is `ieee`."""
+    def round(self, x):
+        """x, not NaN nor infinite, as (code, overflowed), to nearest even. Overflow is `ieee`."""
         negative = math.copysign(1.0, x) < 0
         magnitude = abs(Fraction(x))
         grid = self.values + [self.beyond]
@@ -51,7 +50,7 @@ class Format:
         else:
             code = bisect.bisect_right(grid, magnitude) - 1
             v = (magnitude - grid[code]) / (grid[code + 1] - grid[code])
-            if v != 0 and away(v, code):
+            if v > Fraction(1, 2) or (v == Fraction(1, 2) and code % 2 == 1):
                 code += 1
         if code <= self.max_code:
             return self.signed(code, negative), False
@@ -76,15 +75,7 @@ def format_named(name):
     return Format(name)
 
 
-def nearest_even(v, q):
-    return v > Fraction(1, 2) or (v == Fraction(1, 2) and q % 2 == 1)
-
-
-def stochastic(random, bits):
-    return lambda v, q: math.floor(v * 2 ** bits) + random >= 2 ** bits
-
-
-def convert(name, x, away=nearest_even):
+def convert(name, x):
     """(code, overflowed) of a float under overflow `ieee` and NaN `canonical`."""
     to = format_named(name)
     if math.isnan(x):
@@ -93,27 +84,4 @@ def convert(name, x, away=nearest_even):
         if to.inf() is not None:
             return to.signed(to.inf(), x < 0), False
         return (to.signed(to.max_code, x < 0) if to.special == "none" else to.nan()), False
-    return to.round(x, away)
-
-
-def philox4x32_10(seed, stream, block):
-    """Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC11)."""
-    mask = 0xFFFFFFFF
-    counter = [block & mask, block >> 32, stream & mask, stream >> 32]
-    key = [seed & mask, seed >> 32]
-    for _ in range(10):
-        first, second = counter[0] * 0xD2511F53, counter[2] * 0xCD9E8D57
-        counter = [(second >> 32) ^ counter[1] ^ key[0], second & mask,
-                   (first >> 32) ^ counter[3] ^ key[1], first & mask]
-        key = [(key[0] + 0x9E3779B9) & mask, (key[1] + 0xBB67AE85) & mask]
-    return counter
-
-
-def random_word(seed, stream, index, bits):
-    """The K = bits random bits of one element (contract, section 3)."""
-    width = 8 if bits <= 8 else 16 if bits <= 16 else 32
-    fields = 128 // width
-    words = philox4x32_10(seed, stream, index // fields)
-    number = sum(word << (32 * i) for i, word in enumerate(words))
-    field = number >> (width * (index % fields)) & ((1 << width) - 1)
-    return field >> (width - bits)
+    return to.round(x)
