@@ -1,16 +1,12 @@
-# `fpinspect scaler` against what the libraries' own code did (tests/golden/loss_scale).
-import itertools
-import json
+# `fpinspect scaler`: policies with their settings, traces, outputs.
 import math
 import os
 import random
-import struct
 from fractions import Fraction
 
 import cli_support
-from cli_support import read_file, read_text, run, write_file
+from cli_support import read_text, run, write_file
 
-GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "loss_scale")
 POLICIES = ["native", "torch", "apex", "apex_amp", "megatron", "deepspeed"]
 
 #: What the libraries set if nothing is given.
@@ -27,23 +23,20 @@ DEFAULTS = {
                   "raise_error_at_min_scale": 1}}
 
 
-def recorded(policy, runs):
-    """(settings, bad, changes, last) of recorded runs, up to the step at which the library gave up:
-    whether the gradients of each step were not finite, -1, 0 or 1 for what the step did to the scale,
-    and the scale after the last one. The format: tests/golden/loss_scale/trace_format.py."""
-    content = read_file(os.path.join(GOLDEN, policy + ".trace"))
-    start = content.index(b"\n") + 5
-    begin = start + int.from_bytes(content[start - 4:start], "little")
-    heading = json.loads(content[start:begin])
-    names, steps = heading["settings"], heading["steps"]
-    layout = struct.Struct(f"<{len(names)}d{-(-steps // 8)}s{-(-steps // 4)}sHdQ")
-    for *values, bad, changes, raised, last, _ in itertools.islice(
-            layout.iter_unpack(content[begin:]), runs):
-        count = min(steps, raised + 1)
-        yield ({name: int(v) if v.is_integer() and v < 2**31 else v
-                for name, v in zip(names, values)},
-               [bool(bad[i // 8] >> i % 8 & 1) for i in range(count)],
-               [(0, 1, -1)[changes[i // 4] >> i % 4 * 2 & 3] for i in range(count)], last)
+# Bad steps; for each policy settings of which each has an effect, what each step does to the scale, the last scale.
+BAD_STEPS = "....x....xx.xx....x.x.....xxxxx......"
+RUNS = {
+    "torch": ({"init_scale": 1000, "growth_factor": 4, "backoff_factor": 0.25, "growth_interval": 3},
+              "..+.-..+.--.--..+.-.-..+..-----..+..+", 0.244140625),
+    "apex": ({"init_scale": 1000, "growth_factor": 4, "backoff_factor": 0.25, "growth_interval": 3,
+              "hysteresis": 2}, "..+....+..-..-..+......+...----..+..+", 1000),
+    "apex_amp": ({"init_scale": 1000, "scale_window": 3, "min_loss_scale": 500, "max_loss_scale": 1500},
+                 "..+.-..+.--.....+.-....+..-......+..+", 1500),
+    "megatron": ({"initial_scale": 9000, "min_scale": 9000, "growth_factor": 4, "backoff_factor": 0.25,
+                  "growth_interval": 4, "hysteresis": 3}, "...+....+...--...+......+...--....+..", 36000),
+    "deepspeed": ({"init_scale": 2000, "scale_factor": 3, "scale_window": 4, "min_scale": 1500, "delayed_shift": 3,
+                   "consecutive_hysteresis": 1, "raise_error_at_min_scale": 0},
+                  ".........................+..--.....+.", 4500)}
 
 
 def overflows(amax, scale):
@@ -74,20 +67,19 @@ class Scaler(cli_support.CliTest):
     def bad_steps(self, steps):
         return self.trace("step,nonfinite", [(i, int(bad)) for i, bad in enumerate(steps)])
 
-    def test_recorded_runs(self):
-        for name in POLICIES[1:]:
-            for settings, bad, changes, last in recorded(name, 15):
-                path = self.bad_steps(bad)
-                rows, _ = self.replay(name, path, settings=settings)
-                self.assertEqual([(row[0], row[2]) for row in rows],
-                                 [(i, not b) for i, b in enumerate(bad)], settings)
-                given = [f"{k}={v}" for k, v in settings.items()]
-                summary = run("scaler", "--policy", name, "--trace", path, "--set", *given, "--json")
-                final = float.fromhex(summary.json()["final_scale"])
-                scales = [row[1] for row in rows] + [final]
-                self.assertEqual([(b > a) - (b < a) for a, b in zip(scales, scales[1:])], changes,
-                                 settings)
-                self.assertEqual(final, last, settings)
+    def test_settings(self):
+        """That the policies are the libraries': golden.loss_scale, which replays their recordings."""
+        bad = [step == "x" for step in BAD_STEPS]
+        path = self.bad_steps(bad)
+        for name, (settings, changes, last) in RUNS.items():
+            rows, _ = self.replay(name, path, settings=settings)
+            self.assertEqual([(row[0], row[2]) for row in rows], [(i, not b) for i, b in enumerate(bad)])
+            summary = self.ok_json("scaler", "--policy", name, "--trace", path, "--set",
+                                   *(f"{k}={v}" for k, v in settings.items()))
+            final = float.fromhex(summary["final_scale"])
+            scales = [row[1] for row in rows] + [final]
+            self.assertEqual("".join(".+-"[(b > a) - (b < a)] for a, b in zip(scales, scales[1:])), changes, name)
+            self.assertEqual((scales[0], final), (next(iter(settings.values())), last), name)
 
     def test_defaults(self):
         generator = random.Random(1)
