@@ -3,17 +3,14 @@
 
 #include <array>
 #include <ostream>
-#include <random>
 #include <vector>
 
 #include "engine/cases/operations.hpp"
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::support {
 namespace {
-
-namespace torch = numerics::torch_2_11;
 
 attention_case draw_attention(const word_source& next) {
   attention_case c;
@@ -65,7 +62,7 @@ std::vector<attention_case> simpler_attention(const attention_case& c) {
 }
 
 /// The layouts of a tensor's rows, [batch * length * heads, columns] in memory order.
-array_layout rows_of(const attention_case& c, std::int64_t length, bool gaps) {
+array_layout layout_of(const attention_case& c, std::int64_t length, bool gaps) {
   array_layout l = dense_layout(c.batch * c.heads * length, c.dimension);
   if (gaps) l.row_stride += 8;
   return l;
@@ -74,43 +71,28 @@ array_layout lse_layout(const attention_case& c) {
   return dense_layout(c.batch * c.heads * c.queries, 1);
 }
 
-/// Numbers of magnitude 2^-5 to 2, and special ones.
-strided_buffer drawn(const attention_case& c, const array_layout& layout, std::mt19937_64& engine) {
-  strided_buffer b(c.format, layout);
-  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
-                                        0x7FC00000, 0x477FE000, 0x7F000000, 0x33800000};
-  for (std::int64_t i = 0; i < layout.rows * layout.cols; ++i) {
-    const std::uint64_t word = engine();
-    std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
-                      static_cast<std::uint32_t>(122 + (word >> 40) % 6) << 23;
-    if (c.special != 0 && (word >> 43) % static_cast<std::size_t>(c.special) == 0)
-      x = specials[(word >> 32) % 8];
-    b.store(layout.at(i), torch::code_of(c.format, x));
-  }
-  return b;
-}
-
 /// q, k, v, out, lse; backward also grad, dq, dk, dv.
 buffers memory_of_attention(const attention_case& c) {
-  std::mt19937_64 engine(c.content);
+  const word_source next = words_from(c.content);
+  const number_kind kind{.rarity = static_cast<std::uint64_t>(c.special), .low = -5, .high = 1};
   const auto given = [&](const char* name, std::int64_t length, bool gaps) {
-    return case_buffer{name, buffer_use::fixed, drawn(c, rows_of(c, length, gaps), engine)};
+    return case_buffer{name, buffer_use::fixed,
+                       numbers(c.format, layout_of(c, length, gaps), next, kind)};
   };
   const auto result = [&](const char* name, std::int64_t length) {
-    return case_buffer{name, buffer_use::result,
-                       strided_buffer(c.format, rows_of(c, length, c.gaps))};
+    return result_buffer(name, c.format, layout_of(c, length, c.gaps));
   };
   buffers all = {given("q", c.queries, c.gaps), given("k", c.keys, c.gaps),
                  given("v", c.keys, false)};
   if (!c.backward) {
     all.push_back(result("out", c.queries));
-    all.push_back({"lse", buffer_use::result, strided_buffer(format_id::fp32, lse_layout(c))});
+    all.push_back(result_buffer("lse", format_id::fp32, lse_layout(c)));
     return all;
   }
   all.push_back(given("out", c.queries, false));
   strided_buffer lse(format_id::fp32, lse_layout(c));
   for (std::int64_t i = 0; i < lse.layout().rows; ++i) {  // 2 to 4
-    lse.store(i, 0x40000000u + static_cast<std::uint32_t>(engine() >> 41));
+    lse.store(i, 0x40000000u + static_cast<std::uint32_t>(next() >> 41));
   }
   all.push_back({"lse", buffer_use::fixed, std::move(lse)});
   all.push_back(given("grad", c.queries, false));

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <numeric>
 #include <ostream>
-#include <random>
 #include <vector>
 
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/axis_reductions.hpp"
 
 namespace samebits::support {
@@ -27,8 +26,6 @@ struct axis_case {
 };
 
 namespace torch = numerics::torch_2_11;
-
-constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 
 bool is_reduced(const axis_case& c, int axis) {
   return c.axes.empty() || std::find(c.axes.begin(), c.axes.end(), axis) != c.axes.end();
@@ -89,7 +86,7 @@ axis_case draw_axes(const word_source& next) {
   c.options.offset = below(3, next) == 0 ? below(20, next) : 0;
   constexpr int multiprocessors[] = {132, 1, 114, 4};
   c.options.multiprocessors = one_of(multiprocessors, next);
-  c.format = one_of(formats, next);
+  c.format = one_of(torch_formats, next);
   // From 2^17 elements on, several blocks may share a result.
   constexpr int log2_elements[] = {12, 12, 12, 12, 12, 17, 17, 20};
   std::int64_t room = 1 << one_of(log2_elements, next);
@@ -128,22 +125,12 @@ std::vector<axis_case> simpler_axes(const axis_case& c) {
   return all.all();
 }
 
-/// Numbers between -8 and 8; in one case of four also zeros, Inf, NaN and the largest numbers.
+/// In one case of four some numbers are special.
 buffers memory_of_axes(const axis_case& c) {
-  std::mt19937_64 engine(c.content);
-  strided_buffer in(c.format, dense_layout(1, span_of(c)));
-  const bool special = engine() % 4 == 0;
-  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
-                                        0x7FC00000, 0x7F7FFFFF, 0x00000001, 0xFFFFFFFF};
-  for (std::int64_t i = 0; i < in.layout().cols; ++i) {
-    const std::uint64_t word = engine();
-    std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
-                      static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
-    if (special && (word >> 48) % 512 == 0) x = specials[(word >> 32) % 8];
-    in.store(i, torch::code_of(c.format, x));
-  }
-  return {{"in", buffer_use::given, std::move(in)},
-          {"out", buffer_use::result, strided_buffer(c.format, c.out)}};
+  const word_source next = words_from(c.content);
+  const number_kind kind{.rarity = below(4, next) == 0 ? std::uint64_t{512} : 0};
+  return {{"in", buffer_use::given, numbers(c.format, dense_layout(1, span_of(c)), next, kind)},
+          result_buffer("out", c.format, c.out)};
 }
 
 returned_values axes_on(const axis_case& c, const call_site& site) {
@@ -184,7 +171,7 @@ returned_values axes_by_definition(const axis_case& c, const call_site& site) {
     }
     const auto element = [&](std::int64_t k) {
       const std::int64_t at = first + torch::place_of(plan.axes, plan.reduced, k);
-      return torch::value_of(c.format, static_cast<std::uint32_t>(code_at(in, 0, at)));
+      return value_at(in, 0, at);
     };
     const std::int64_t shift = plan.vector == 0 ? 0 : (c.options.offset + first) % plan.vector;
     const std::uint32_t sum = torch::axis_sum(plan, of, shift, element);

@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/hardware/evaluate.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/operators.hpp"
 
 namespace samebits::support {
@@ -52,7 +52,6 @@ namespace torch = numerics::torch_2_11;
 namespace ptx = numerics::ptx;
 using of = fused_operator;
 
-constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr function functions[] = {function::silu, function::gelu, function::gelu_tanh};
 constexpr std::size_t at_table = 3, at_second_table = 4, at_indices = 5, at_out = 6,
                       at_second_out = 7;
@@ -94,7 +93,7 @@ fused_case draw_fused(const word_source& next) {
   fused_case c;
   c.of = static_cast<of>(below(fused_operator_count, next));
   c.f = one_of(functions, next);
-  c.format = one_of(formats, next);
+  c.format = one_of(torch_formats, next);
   const std::int64_t rows = below(8, next) == 0 ? below(300, next) : below(6, next);
   std::int64_t cols = below(16, next) == 0 ? below(5000, next) : below(70, next);
   if (below(3, next) == 0) cols = cols / 16 * 16;  // vectors
@@ -139,35 +138,22 @@ std::vector<fused_case> simpler_fused(const fused_case& c) {
   return all.all();
 }
 
-/// Numbers around 1, of any size, and special ones.
-strided_buffer numbers(format_id format, const array_layout& layout, const word_source& next) {
-  constexpr std::uint32_t special[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
-                                       0x00000001, 0x7F7FFFFF, 0x3F800000, 0xC2B17218, 0x41A00000};
-  strided_buffer m(format, layout);
-  for (std::int64_t i = 0; i < layout.rows * layout.cols; ++i) {
-    const std::uint64_t word = next();
-    std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
-                      static_cast<std::uint32_t>(118 + (word >> 40) % 14) << 23;
-    if ((word >> 56) % 16 == 0) x = static_cast<std::uint32_t>(next());
-    if ((word >> 56) % 16 == 1) x = one_of(special, next);
-    m.store(layout.at(i), torch::code_of(format, x));
-  }
-  return m;
-}
-
 buffers memory_of_fused(const fused_case& c) {
   const word_source next = words_from(c.content);
+  const auto around_one = [&](const array_layout& layout) {
+    return numbers(c.format, layout, next, {.rarity = 8, .low = -9, .high = 5});
+  };
   buffers all;
   constexpr const char* names[] = {"first", "second", "third"};
   for (std::size_t i = 0; i < 3; ++i) {
     const bool wanted = i < whole_operands(c);
-    all.push_back({names[i], buffer_use::given,
-                   numbers(c.format, wanted ? c.operands[i] : array_layout{}, next)});
+    all.push_back(
+        {names[i], buffer_use::given, around_one(wanted ? c.operands[i] : array_layout{})});
   }
   const std::int64_t cols = is_fake(c) ? 1 : is_rotation(c) ? c.out.cols / 2 : c.out.cols;
   const auto table = [&](const char* name, bool wanted, std::int64_t rows) {
     const array_layout layout = wanted ? dense_layout(rows, cols) : array_layout{};
-    all.push_back({name, buffer_use::given, numbers(c.format, layout, next)});
+    all.push_back({name, buffer_use::given, around_one(layout)});
   };
   table("table", is_rotation(c) || is_biased(c) || is_fake(c) || c.of == of::embed,
         c.rows_of_tables);
@@ -179,13 +165,10 @@ buffers memory_of_fused(const fused_case& c) {
     indices.store(i, static_cast<std::uint64_t>(below(c.rows_of_tables, next)));
   }
   all.push_back({"indices", buffer_use::fixed, std::move(indices)});
-  const auto result = [&](const char* name, bool wanted, const array_layout& layout) {
-    all.push_back(
-        {name, buffer_use::result, strided_buffer(c.format, wanted ? layout : array_layout{})});
-  };
-  result("out", !c.in_place, c.out);
-  result("second out", c.of == of::gated_gradient || c.of == of::clip_fake_quantize_gradient,
-         c.second_out);
+  all.push_back(result_buffer("out", c.format, c.out, !c.in_place));
+  all.push_back(
+      result_buffer("second out", c.format, c.second_out,
+                    c.of == of::gated_gradient || c.of == of::clip_fake_quantize_gradient));
   return all;
 }
 
@@ -238,7 +221,7 @@ struct operators {
   numerics::function_plan f;
 
   [[nodiscard]] std::uint32_t at(const matrix_view& v, std::int64_t row, std::int64_t col) const {
-    return torch::value_of(format, static_cast<std::uint32_t>(code_at(v, row, col)));
+    return value_at(v, row, col);
   }
   [[nodiscard]] std::uint32_t rounded(std::uint32_t x) const { return torch::stored(format, x); }
   [[nodiscard]] std::uint32_t mul(std::uint32_t a, std::uint32_t b) const {
@@ -343,8 +326,8 @@ returned_values fused_by_definition(const fused_case& c, const call_site& site) 
   });
   std::size_t i = 0;
   for_each_element(out, [&](std::int64_t row, std::int64_t col) {
-    put_code(out, row, col, torch::code_of(c.format, first[i]));
-    if (!second.empty()) put_code(v[at_second_out], row, col, torch::code_of(c.format, second[i]));
+    put_value(out, row, col, first[i]);
+    if (!second.empty()) put_value(v[at_second_out], row, col, second[i]);
     ++i;
   });
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/cases/quantize.hpp"
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "samebits/operators.hpp"
 
@@ -112,14 +113,10 @@ buffers memory_of_norm(const norm_quantize_case& c) {
   given("added", c.adds, rows);
   given("weight", c.weight, parameters);
   given("bias", c.bias && !c.rms, parameters);
-  const auto result = [&](const char* name, bool wanted, format_id format,
-                          const array_layout& layout) {
-    all.push_back(
-        {name, buffer_use::result, strided_buffer(format, wanted ? layout : array_layout{})});
-  };
-  result("sum", c.adds, c.tiles.from, dense_layout(rows.rows, rows.cols));
-  result("mean", !c.rms, format_id::fp32, {rows.rows, 1, 3, 1, 0});
-  result("rstd", true, format_id::fp32, {rows.rows, 1, 3, 1, 0});
+  const array_layout statistics = {rows.rows, 1, 3, 1, 0};
+  all.push_back(result_buffer("sum", c.tiles.from, dense_layout(rows.rows, rows.cols), c.adds));
+  all.push_back(result_buffer("mean", format_id::fp32, statistics, !c.rms));
+  all.push_back(result_buffer("rstd", format_id::fp32, statistics));
   return all;
 }
 

@@ -5,12 +5,12 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/cases/torch_numbers.hpp"
 #include "numerics/hardware/torch_operators/axis_plan.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/nll_loss.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::support {
 namespace {
@@ -24,10 +24,10 @@ float number(std::uint32_t x) { return std::bit_cast<float>(x); }
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 float at(const matrix_view& m, std::int64_t row, std::int64_t col) {
-  return number(torch::value_of(m.format, static_cast<std::uint32_t>(code_at(m, row, col))));
+  return number(value_at(m, row, col));
 }
 void put(const matrix_view& m, std::int64_t row, std::int64_t col, float x) {
-  put_code(m, row, col, torch::code_of(m.format, bits(x)));
+  put_value(m, row, col, bits(x));
 }
 
 /// torch.sum, or vector_norm, of row `row` of a dense matrix [rows, x.size()].

@@ -2,11 +2,10 @@
 #include "engine/cases/operations.hpp"
 
 #include <ostream>
-#include <random>
 
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/row_functions.hpp"
 
@@ -25,9 +24,6 @@ struct norm_of_sum_case {
   std::uint64_t content = 0;
 };
 
-namespace torch = numerics::torch_2_11;
-
-constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::size_t at_in = 0, at_added = 1, at_weight = 2, at_bias = 3, at_mean = 4, at_rstd = 5,
                       at_sum = 6, at_out = 7;
 constexpr float epsilon = 1e-3F;
@@ -45,7 +41,7 @@ norm_of_sum_case draw_norm(const word_source& next) {
   norm_of_sum_case c;
   c.rms = below(2, next) == 0;
   c.gradient = below(2, next) == 0;
-  c.format = one_of(formats, next);
+  c.format = one_of(torch_formats, next);
   const std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
   std::int64_t cols = below(6, next) == 0   ? 1 + below(13'000, next)
                       : below(3, next) == 0 ? 1 + below(2100, next)
@@ -81,29 +77,12 @@ std::vector<norm_of_sum_case> simpler_norms(const norm_of_sum_case& c) {
   return all.all();
 }
 
-/// Numbers between -8 and 8, in some rows an Inf, a NaN or zeros.
-strided_buffer numbers(format_id format, const array_layout& layout, std::mt19937_64& engine) {
-  strided_buffer m(format, layout);
-  for (std::int64_t row = 0; row < layout.rows; ++row) {
-    const auto kind = engine() % 16;
-    for (std::int64_t col = 0; col < layout.cols; ++col) {
-      const std::uint64_t word = engine();
-      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
-                        static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
-      if (kind == 0) x &= 0x80000000;
-      if (kind == 1 && (word >> 50) % 64 == 0) x = (word >> 56) % 2 == 0 ? 0x7F800000 : 0x7FC00000;
-      m.store(layout.at(row, col), torch::code_of(format, x));
-    }
-  }
-  return m;
-}
-
 buffers memory_of_norm(const norm_of_sum_case& c) {
-  std::mt19937_64 engine(c.content);
+  const word_source next = words_from(c.content);
   buffers all;
   const auto add = [&](const char* name, bool given, format_id format, const array_layout& layout) {
     all.push_back({name, given ? buffer_use::given : buffer_use::result,
-                   given ? numbers(format, layout, engine) : strided_buffer(format, layout)});
+                   given ? rows_of(format, layout, next) : strided_buffer(format, layout)});
   };
   const array_layout none = {}, statistics = {c.out.rows, 1, 3, 1, 0},
                      parameters = dense_layout(1, c.out.cols);
@@ -162,10 +141,7 @@ returned_values norm_on(const norm_of_sum_case& c, const call_site& site) {
 /// to = a + b, rounded to the format.
 void add_elements(const matrix_view& to, const matrix_view& a, const matrix_view& b) {
   for_each_element(to, [&](std::int64_t row, std::int64_t col) {
-    const auto number = [&](const matrix_view& v) {
-      return torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col)));
-    };
-    put_code(to, row, col, torch::code_of(to.format, numerics::ptx::add(number(a), number(b))));
+    put_value(to, row, col, numerics::ptx::add(value_at(a, row, col), value_at(b, row, col)));
   });
 }
 

@@ -6,10 +6,10 @@
 #include <ostream>
 #include <vector>
 
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/row_functions.hpp"
@@ -56,8 +56,6 @@ struct row_case {
 
 namespace torch = numerics::torch_2_11;
 using words = std::vector<std::uint32_t>;
-
-constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 
 bool is_norm(const row_case& c) {
   return c.of >= row_function::layer_norm && c.of < row_function::scaled_softmax;
@@ -123,7 +121,7 @@ std::ostream& operator<<(std::ostream& out, const row_case& c) {
 row_case draw_rows(const word_source& next) {
   row_case c;
   c.of = static_cast<row_function>(below(row_function_count, next));
-  c.format = one_of(formats, next);
+  c.format = one_of(torch_formats, next);
   if (c.of == row_function::softmax && below(3, next) == 0) {
     c.options.rule = function_rule::triton_3_6;
     c.options.num_warps = 1 << below(6, next);
@@ -145,13 +143,7 @@ row_case draw_rows(const word_source& next) {
   const std::int64_t cols = below(8, next) == 0   ? 1 + below(13'000, next)
                             : below(4, next) == 0 ? 1 + below(2100, next)
                                                   : below(80, next);
-  const auto lay = [&](array_layout& l) {
-    l = below(2, next) == 0 ? dense_layout(rows, cols)
-                            : draw_layout(rows, cols, array_side::written, next);
-  };
-  lay(c.in);
-  lay(c.second);
-  lay(c.out);
+  for (array_layout* l : {&c.in, &c.second, &c.out}) *l = draw_written(rows, cols, next);
   c.weight = below(2, next) == 0;
   c.bias = below(2, next) == 0;
   c.in_place = below(8, next) == 0;
@@ -179,32 +171,6 @@ std::vector<row_case> simpler_rows(const row_case& c) {
   all.set(&row_case::scores, &score_case::has_mask, false);
   all.set(&row_case::options, &softmax_options::offset, 0);
   return all.all();
-}
-
-/// Rows of numbers between -8 and 8; among them rows of large and of equal numbers, of zeros of
-/// both signs, and rows with an Inf, a NaN, and -Inf everywhere but in one place.
-strided_buffer rows_of(format_id format, const array_layout& layout, const word_source& next) {
-  constexpr std::uint32_t inf = 0x7F800000, minus = 0x80000000, two = 0x40000000;
-  strided_buffer m(format, layout);
-  const auto put = [&](std::int64_t row, std::int64_t col, std::uint32_t value) {
-    m.store(layout.at(row, col), torch::code_of(format, value));
-  };
-  for (std::int64_t row = 0; row < layout.rows; ++row) {
-    const std::int64_t kind = below(3, next) == 0 ? below(7, next) : 0;
-    for (std::int64_t col = 0; col < layout.cols; ++col) {
-      const std::uint64_t word = next();
-      const auto exponent = static_cast<std::uint32_t>((kind == 1 ? 124 : 120) + (word >> 40) % 10);
-      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) | exponent << 23;
-      if (kind == 2) x = two;
-      if (kind == 3) x &= minus;
-      if (kind == 6) x = minus | inf;
-      put(row, col, x);
-    }
-    if (layout.cols == 0 || kind < 4) continue;
-    const std::int64_t at = below(layout.cols, next);
-    put(row, at, kind == 4 ? inf : kind == 5 ? 0x7FC00000 : two);
-  }
-  return m;
 }
 
 constexpr std::size_t at_in = 0, at_second = 1, at_weight = 2, at_bias = 3, at_mean = 4,
@@ -235,8 +201,8 @@ buffers memory_of_rows(const row_case& c) {
   buffers all;
   const auto given = [&](const char* name, bool wanted, format_id format,
                          const array_layout& layout) {
-    all.push_back({name, buffer_use::given,
-                   wanted ? rows_of(format, layout, next) : strided_buffer(format, {})});
+    all.push_back(
+        {name, buffer_use::given, rows_of(format, wanted ? layout : array_layout{}, next)});
   };
   const bool norm = is_norm(c);
   const array_layout parameters = dense_layout(1, c.in.cols), statistics = {c.in.rows, 1, 3, 1, 0};
@@ -249,11 +215,10 @@ buffers memory_of_rows(const row_case& c) {
     if (reads_statistics || !norm) {
       given(name, norm, format_id::fp32, statistics);
     } else {
-      all.push_back({name, buffer_use::result, strided_buffer(format_id::fp32, statistics)});
+      all.push_back(result_buffer(name, format_id::fp32, statistics));
     }
   }
-  all.push_back(
-      {"out", buffer_use::result, strided_buffer(c.format, c.in_place ? array_layout{} : c.out)});
+  all.push_back(result_buffer("out", c.format, c.out, !c.in_place));
   all.push_back({"mask", buffer_use::given, mask_of(c, next)});
   return all;
 }
@@ -303,9 +268,7 @@ returned_values rows_on(const row_case& c, const call_site& site) {
 
 words row_of(const matrix_view& v, std::int64_t row) {
   words x;
-  for (std::int64_t col = 0; col < v.cols; ++col) {
-    x.push_back(torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col))));
-  }
+  for (std::int64_t col = 0; col < v.cols; ++col) x.push_back(value_at(v, row, col));
   return x;
 }
 
@@ -329,10 +292,9 @@ struct score_operators {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
       std::uint32_t& each = x[static_cast<std::size_t>(i)];
       if (c.scores.has_mask) {
-        const auto code = static_cast<std::uint32_t>(code_at(mask, of, i));
         if (c.scores.adds && sums)
-          each = torch::stored(c.format, numerics::ptx::add(each, torch::value_of(c.format, code)));
-        if (!c.scores.adds && code != 0) each = value;
+          each = torch::stored(c.format, numerics::ptx::add(each, value_at(mask, of, i)));
+        if (!c.scores.adds && code_at(mask, of, i) != 0) each = value;
       }
       if (c.scores.causal && i > query) each = value;
     }
@@ -420,7 +382,7 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
         break;
     }
     for (std::int64_t col = 0; col < cols; ++col) {
-      put_code(out, row, col, torch::code_of(c.format, x[static_cast<std::size_t>(col)]));
+      put_value(out, row, col, x[static_cast<std::size_t>(col)]);
     }
   }
   return {};
@@ -433,7 +395,7 @@ std::vector<row_case> every_width() {
                                       9216, 9217, 10007, 12000, 12264, 12288, 16003};
   for (std::int64_t n = 1; n <= 40; ++n) widths.push_back(n);
   std::vector<row_case> all;
-  for (const format_id format : formats) {
+  for (const format_id format : torch_formats) {
     if (format == format_id::bf16)
       widths.insert(widths.end(), {24504, 24536, 24552, 50304, 120'008});
     for (const std::int64_t cols : widths) {

@@ -10,6 +10,7 @@
 
 #include "engine/cases/loss_rule.hpp"
 #include "engine/cases/operations.hpp"
+#include "engine/cases/torch_numbers.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_plan.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
@@ -17,7 +18,6 @@
 #include "numerics/hardware/torch_operators/foreach_norm.hpp"
 #include "numerics/hardware/torch_operators/norm_parameters.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/axis_reductions.hpp"
 
 namespace samebits::support {
@@ -27,7 +27,6 @@ namespace torch = numerics::torch_2_11;
 using of = training_function;
 using words = std::vector<std::uint32_t>;
 
-constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out = 4, at_bias = 5,
                       at_targets = 6;
 
@@ -53,7 +52,7 @@ std::vector<std::int64_t> indices_of(const training_case& c) {
 training_case draw_training(const word_source& next) {
   training_case c;
   c.of = static_cast<of>(below(8, next));
-  c.format = one_of(formats, next);
+  c.format = one_of(torch_formats, next);
   constexpr std::int64_t most_rows[] = {20, 20, 70, 140, 300, 300, 700, 4000};
   std::int64_t rows = 1 + below(one_of(most_rows, next), next), cols = 1 + below(40, next);
   if (below(6, next) == 0) rows = std::min<std::int64_t>(rows, 70), cols = 250 + below(300, next);
@@ -61,13 +60,9 @@ training_case draw_training(const word_source& next) {
     rows = 65530 + below(100, next), cols = 1 + below(66, next);
   if (is_list(c) && below(4, next) == 0) rows = 1, cols = 1 + below(140'000, next);
   if (below(40, next) == 0) rows = 0;
-  const auto lay = [&] {
-    return below(2, next) == 0 ? dense_layout(rows, cols)
-                               : draw_layout(rows, cols, array_side::written, next);
-  };
-  c.in = lay();
+  c.in = draw_written(rows, cols, next);
   if (is_list(c)) rows = 1 + below(60, next);
-  c.second = lay();
+  c.second = draw_written(rows, cols, next);
   constexpr int multiprocessors[] = {132, 4, 2};
   c.multiprocessors = c.loss.multiprocessors = one_of(multiprocessors, next);
   c.embedding.deterministic = true;
@@ -114,36 +109,19 @@ std::vector<training_case> simpler_training(const training_case& c) {
   return all.all();
 }
 
-/// Numbers between -8 and 8; in one case of four also zeros, Inf, NaN and the largest numbers.
-strided_buffer numbers(format_id format, const array_layout& layout, std::mt19937_64& engine) {
-  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
-                                        0x7FC00000, 0x7F7FFFFF, 0x00000001, 0xFFFFFFFF};
-  strided_buffer m(format, layout);
-  const bool special = engine() % 4 == 0;
-  for (std::int64_t row = 0; row < layout.rows; ++row) {
-    for (std::int64_t col = 0; col < layout.cols; ++col) {
-      const std::uint64_t word = engine();
-      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
-                        static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
-      if (special && (word >> 48) % 256 == 0) x = specials[(word >> 32) % 8];
-      m.store(layout.at(row, col), torch::code_of(format, x));
-    }
-  }
-  return m;
-}
-
+/// In one matrix of four some numbers are special.
 buffers memory_of_training(const training_case& c) {
-  std::mt19937_64 engine(c.content);
+  const word_source next = words_from(c.content);
   buffers all;
   const auto given = [&](const char* name, bool wanted, format_id format,
                          const array_layout& layout) {
-    all.push_back({name, buffer_use::given,
-                   wanted ? numbers(format, layout, engine) : strided_buffer(format, {})});
+    const number_kind kind{.rarity = below(4, next) == 0 ? std::uint64_t{256} : 0};
+    all.push_back(
+        {name, buffer_use::given, numbers(format, wanted ? layout : array_layout{}, next, kind)});
   };
   const format_id of_loss = c.widens ? format_id::fp32 : c.format;
   const auto result = [&](const char* name, const array_layout& layout, bool is_loss_itself) {
-    all.push_back(
-        {name, buffer_use::result, strided_buffer(is_loss_itself ? of_loss : c.format, layout)});
+    all.push_back(result_buffer(name, is_loss_itself ? of_loss : c.format, layout));
   };
   const bool one_loss = c.loss.reduction != loss_reduction::none;
   const array_layout row = {1, c.in.cols, 2 * c.in.cols, 2, 0},
@@ -218,10 +196,6 @@ returned_values training_on(const training_case& c, const call_site& site) {
   return {};
 }
 
-std::uint32_t value_at(const matrix_view& m, std::int64_t row, std::int64_t col) {
-  return torch::value_of(m.format, static_cast<std::uint32_t>(code_at(m, row, col)));
-}
-
 /// torch.sum over the rows of one column of partial sums.
 std::uint32_t sum_of_blocks(const training_case& c, const words& codes) {
   const auto blocks = static_cast<std::int64_t>(codes.size());
@@ -290,7 +264,7 @@ void embedding_by_definition(const training_case& c, const std::vector<matrix_vi
           rows.empty() ? 0
                        : torch::embedding_sum(few, c.format, rows.data(),
                                               static_cast<std::int64_t>(rows.size()), value);
-      put_code(v[at_out], word, col, torch::code_of(c.format, sum));
+      put_value(v[at_out], word, col, sum);
     }
   }
 }
