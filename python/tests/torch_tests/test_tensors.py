@@ -143,12 +143,6 @@ def test_tensors_whose_memory_is_not_their_elements(device: str) -> None:
         sb.convert(fake, "bf16")
 
 
-def test_results_that_overlap_are_refused(device: str) -> None:
-    out = torch.zeros(1, 5, device=device).expand(3, 5)
-    with pytest.raises(sb.InvalidArgument, match="out"):
-        sb.convert(torch.ones(3, 5, device=device), "fp32", out=out)
-
-
 def test_numpy_and_back() -> None:
     for dtype in DTYPES.values():
         x = torch.arange(6, dtype=torch.float32).reshape(2, 3).to(dtype)
