@@ -100,7 +100,8 @@ def compare_every_function(x: torch.Tensor, grad: torch.Tensor, weight: torch.Te
     for m in (1, 2, 3):
         compare(lambda *t: F.layer_norm(t[0], shape, *t[1:], eps=1e-3),
                 lambda *t: ours.layer_norm(t[0], shape, *t[1:], eps=1e-3), grad, *(x, weight, bias)[:m])
-    compare(lambda x, b: F.layer_norm(x, shape, None, b), lambda x, b: ours.layer_norm(x, shape, None, b), grad, x, bias)
+    compare(lambda x, b: F.layer_norm(x, shape, None, b), lambda x, b: ours.layer_norm(x, shape, None, b), grad,
+            x, bias)
     compare_rms_norm(x, grad, weight)
     compare(lambda x: F.cross_entropy(x, targets), lambda x: ours.cross_entropy(x, targets), 1.0, x)
     compare(lambda x: of.cross_entropy(x.float(), targets), lambda x: ours.cross_entropy(x, targets, upcast=True), 1.0, x)

@@ -181,17 +181,6 @@ def test_parameters_without_memory_are_refused() -> None:
     assert not bool((materialized == 1).any())
 
 
-def test_parameters_that_share_memory_are_refused() -> None:
-    memory = torch.ones(8)
-    params = [torch.nn.Parameter(memory), torch.nn.Parameter(memory[4:])]
-    optimizer = optim.SGD(params, lr=1.0)
-    for p in params:
-        p.grad = torch.ones_like(p)
-    with pytest.raises(sb.InvalidArgument, match="'parameter 0': .* 'parameter 1': .* overlap"):
-        optimizer.step()
-    assert bool((memory == 1).all())
-
-
 def test_gradients_that_move_are_checked_anew() -> None:
     p, q = ones(4), ones(4)
     optimizer = optim.SGD([p, q], lr=1.0)

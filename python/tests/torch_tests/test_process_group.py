@@ -289,7 +289,8 @@ def test_copies_count_once(processes: Processes, what: str) -> None:
     (norm_of_placements, ["rows"], 2 * ["RankError"], []), (reduce_other_shapes, [], 2 * ["RankError"], ["differ"]),
     (reduce_integers, [], ["RankError", "InvalidArgument"], []),
     (agree_on_other_scales, [], 2 * ["RankError"], ["the ranks' scalers differ"])])
-def test_refusals_on_every_rank(pair: Processes, function: Any, arguments: Any, kinds: list[str], words: list[str]) -> None:
+def test_refusals_on_every_rank(pair: Processes, function: Any, arguments: Any, kinds: list[str],
+                                words: list[str]) -> None:
     for outcome, kind in zip(pair.outcomes(function, pair.device, *arguments), kinds, strict=True):
         assert outcome.kind == kind and all(word in outcome.text for word in words)
 
