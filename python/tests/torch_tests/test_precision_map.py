@@ -113,7 +113,8 @@ def test_models_without_a_layer_to_convert_are_refused() -> None:
          "layer out by filter=, or give it 16"),
     ({"recipe": "TE_BLOCK"}, "recipe: 'TE_BLOCK' is not one of TE_BLOCK_2D, TE_BLOCK_1D, "),
     ({"recipe": "TE_CURENT", "filter": lambda name, module: False}, "recipe: 'TE_CURENT' is not"),
-    ({"recipe": "TE_BLOCK_1D", "use_fast_accum": True}, "0: use_fast_accum: TE_BLOCK_1D has scales along the sum"),
+    ({"recipe": "TE_BLOCK_1D", "use_fast_accum": True},
+     "0: use_fast_accum: TE_BLOCK_1D has scales along the sum, where cuBLASLt has no fast"),
     ({"recipe": sbt.PrecisionMap({"0": "TE_CURRENT", "head": "TE_CURRENT"})},
      r"layers\['head'\]: no torch.nn.Linear of the model matches; its layers are 0, 1"),
 ])

@@ -31,10 +31,11 @@ def replayed(program: Callable[[], Any], **options: Any) -> list[tuple[str, str,
 
 
 def test_inference_mode_hides_no_copy() -> None:
-    """There casts and reshapes arrive as views, which may copy."""
-    x = torch.randn(4, 4)
+    """There casts and reshapes arrive as views, which may copy, and operators that are made of others."""
+    x, layer = torch.randn(4, 4), torch.nn.Linear(4, 3)
     with torch.inference_mode():
         steps = replayed(lambda: (x.to(torch.bfloat16) + 1, x.t().reshape(16), x.t().contiguous()))
+        assert [name for name, *_ in replayed(lambda: layer(x).relu(), names=layer)] == ["addmm", "relu"]
     assert [name for name, *_ in steps] == ["_to_copy", "add", "clone", "_unsafe_view", "clone"]
     assert {state for _, state, _ in steps} == {"equal"}
 

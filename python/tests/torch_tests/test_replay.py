@@ -49,15 +49,6 @@ def test_a_recorded_program_computes_the_same() -> None:
     assert losses[0] == losses[2] and losses[1] == losses[3]
 
 
-def test_inference_mode(tmp_path: Path) -> None:
-    """There operators that are made of others reach the mode; it records what they are made of."""
-    layer, x = torch.nn.Linear(4, 3), torch.randn(2, 4)
-    with torch.inference_mode(), sbt.record(tmp_path / "x", names=layer) as recorder:
-        layer(x).relu()
-    assert [entry["op"] for entry in recorder.trace.operators] == ["aten.addmm.default", "aten.relu.default"]
-    assert len(sbt.Trace.load(tmp_path / "x").operators) == 2
-
-
 def test_hashes_need_the_sources() -> None:
     training = Training()
     before = [p.detach().clone() for p in training.model.parameters()]
