@@ -268,7 +268,7 @@ def main(folder: str) -> None:
         "typing.py": TYPING + "\n".join(literal(*row) for row in types.items()) + FORMAT_LIKE,
         "unary_functions.py": functions(UNARY, [
             *(unary(*row) for row in core.unary_functions()), *map(with_parameter, PARAMETERS)]),
-        "array_operations.py": functions(ARITHMETIC, map(operation, core.names("operation"))),
+        "array_operations.py": functions(ARITHMETIC, map(operation, core.enumerations()["operation"])),
         "array_optimizers.py": optimizers(rules, ARRAYS, ARRAY_EXAMPLE),
         "torch_optimizers.py": optimizers(rules, TENSORS, TENSOR_EXAMPLE)}
     for name, text in modules.items():

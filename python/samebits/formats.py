@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FloatInfo", "dtype_of", "finfo", "format_name", "formats"]
 
 #: The formats in the order of the C enum.
-NAMES: Final[tuple[Format, ...]] = tuple(_core.names("format"))
+NAMES: Final[tuple[Format, ...]] = tuple(_core.enumerations()["format"])
 INDEX: Final[dict[str, int]] = {name: i for i, name in enumerate(NAMES)}
 
 #: The name of each format in NumPy, ml_dtypes and torch: float32, float8_e4m3fn, ...

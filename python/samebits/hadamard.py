@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSFORMER_ENGINE_SIGNS", "random_hadamard"]
 
-UNITS: Final = [name.replace("-", "_") for name in _core.names("tensor_unit")]
+UNITS: Final = [name.replace("-", "_") for name in _core.enumerations()["tensor_unit"]]
 #: TransformerEngine's signs: bit i is set if element i of a group is negated.
 TRANSFORMER_ENGINE_SIGNS: Final = 0xD7E8
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LossScaler", "StepDecision"]
 
-POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.names("scaling_policy"))
+POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.enumerations()["scaling_policy"])
 
 
 @dataclass(frozen=True)

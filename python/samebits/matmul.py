@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Prediction", "ProductError", "find_rule", "matmul", "predict"]
 
-_UNITS: Final = [name.replace("-", "_") for name in _core.names("tensor_unit")]
+_UNITS: Final = [name.replace("-", "_") for name in _core.enumerations()["tensor_unit"]]
 #: Common names of units, with the unit and the number of elements of K between promotions.
 _NICKNAMES: Final[dict[str, tuple[str, int]]] = {
     "hopper_fp8": ("hopper_wgmma", 128),

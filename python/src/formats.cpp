@@ -25,18 +25,14 @@ nb::list names_of_formats() {
   each(stored_format) each(low_part) each(stream_purpose) each(rotary_angle) each(packing)      \
   each(scale_layout) each(scale_padding) each(codebook) each(codebook_steps)
 // clang-format on
-#define SAMEBITS_PYTHON_ENUMERATION(name) {#name, names_of<name>},
-constexpr struct {
-  std::string_view name;
-  nb::list (*names)();
-} enumerations[] = {{"format", names_of_formats},
-                    SAMEBITS_PYTHON_ENUMERATIONS(SAMEBITS_PYTHON_ENUMERATION)};
 
-nb::list names(std::string_view wanted) {
-  for (const auto& e : enumerations) {
-    if (e.name == wanted) return e.names();
-  }
-  raise_internal("no such enumeration");
+// Returns the names of the values of each enumeration.
+nb::dict enumerations() {
+  nb::dict names;
+  names["format"] = names_of_formats();
+#define SAMEBITS_PYTHON_ENUMERATION(name) names[#name] = names_of<name>();
+  SAMEBITS_PYTHON_ENUMERATIONS(SAMEBITS_PYTHON_ENUMERATION)
+  return names;
 }
 
 int find_format_number(std::string_view name) {
@@ -67,15 +63,7 @@ nb::dict format_properties(int number) {
 }  // namespace
 
 void bind_formats(nb::module_& m) {
-  def(m, "names", &names, "Returns the names of an enumeration's values.");
-  m.def(
-      "enumerations",
-      [] {
-        nb::dict names;
-        for (const auto& e : enumerations) names[nb::cast(e.name)] = e.names();
-        return names;
-      },
-      "Returns the names of all enumerations' values.");
+  m.def("enumerations", &enumerations, "Returns the names of all enumerations' values.");
   m.def(
       "format_aliases",
       [] { return list_of(detail::format_aliases, [](const auto& alias) { return alias.text; }); },

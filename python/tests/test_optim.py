@@ -111,7 +111,7 @@ def test_backends_threads_and_the_scale_of_the_gradients_change_no_bit() -> None
 
 def test_every_rule_has_a_class() -> None:
     rules = {kind._rule: kind for kind in vars(optim).values() if hasattr(kind, "_rule")}
-    assert list(rules) == samebits._core.names("update_rule")
+    assert list(rules) == samebits._core.enumerations()["update_rule"]
     assert list(rules.values()) == [getattr(optim, kind.__name__) for kind in rules.values()]
     assert {kind.__module__ for kind in rules.values()} == {"samebits.optim"}  # pickles name it
     defaults = {name: {p.name: p.default for p in inspect.signature(kind).parameters.values()}
@@ -127,7 +127,7 @@ def test_every_rule_has_a_class() -> None:
 
 
 def test_random_streams() -> None:
-    names = samebits._core.names("stream_purpose")
+    names = samebits._core.enumerations()["stream_purpose"]
     streams = {optim.random_stream(name, tensor, step) for name in names
                for tensor in (0, 1, 2**24 - 1) for step in (0, 1, 2**32 - 1)}
     assert len(streams) == 9 * len(names)

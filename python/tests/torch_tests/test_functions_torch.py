@@ -16,7 +16,7 @@ from tensors import numbers, same
 
 TORCH = "torch_2_11"
 CUDA = "cuda_13_0"
-NAMES = samebits._core.names("function")
+NAMES = samebits._core.enumerations()["function"]
 
 
 @pytest.mark.parametrize("name", NAMES)

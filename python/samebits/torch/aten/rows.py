@@ -101,7 +101,7 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
     statistics = [shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd) if each is not None]
     dx = dw = db = None
     if mask[0]:
-        gradient = functions.rms_norm_gradient if mean is None else functions.layer_norm_gradient
+        gradient: Any = functions.rms_norm_gradient if mean is None else functions.layer_norm_gradient
         dx = shaped(gradient(grads, rows, *statistics, flat(weight), **RULE), x.shape)
     if mask[1] or mask[2]:
         dw, db = (each if each is None else shaped(each, shape) for each in functions.norm_parameter_gradients(
