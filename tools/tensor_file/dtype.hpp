@@ -12,8 +12,8 @@
 
 namespace samebits::tensor_file {
 
+// The enumerator, then the members of dtype_spec.
 // clang-format off
-// Name here, name in .safetensors, npy, bits, component, format.
 #define SAMEBITS_DTYPES(ONE) \
   ONE(boolean, "BOOL", "b1", 8, 1, std::nullopt) \
   ONE(u8, "U8", "u1", 8, 1, std::nullopt) \

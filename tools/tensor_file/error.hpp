@@ -33,7 +33,7 @@ class file_error : public std::runtime_error {
   error_kind kind_;
 };
 
-/// Throw an error, the latter two if something is wrong. The parts of the message are concatenated then.
+/// Throws an error whose message is the concatenation of the parts.
 template <class... Parts>
 [[noreturn]] void malformed(const Parts&... message) {
   throw file_error(error_kind::malformed, cat(message...));
@@ -42,7 +42,7 @@ template <class... Parts>
 [[noreturn]] void unsupported(const Parts&... message) {
   throw file_error(error_kind::unsupported, cat(message...));
 }
-
+/// Throws such an error if something is wrong; else the parts are not concatenated.
 template <class... Parts>
 void malformed_if(bool is_wrong, const Parts&... message) {
   if (is_wrong) malformed(message...);

@@ -22,7 +22,7 @@ struct tool_error : std::runtime_error {
   exit_code code;
 };
 
-/// The parts of the message are concatenated.
+/// An error with this exit code, whose message is the concatenation of the parts.
 template <exit_code Code>
 struct error_with : tool_error {
   template <class... Parts>

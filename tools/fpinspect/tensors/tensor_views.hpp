@@ -14,7 +14,7 @@ json_object tensor_json(const shown_tensor& tensor);
 /// "TITLE  TYPE [64, 576]", the title painted.
 inline std::string heading_text(const shown_tensor& tensor, std::string_view type,
                                 const terminal& term) {
-  return cat(term.painted(paint::heading, tensor.title()), "  ", type, type.empty() ? "[" : " ",
+  return cat(term.painted(paint::heading, tensor.title()), "  ", type, type.empty() ? "" : " ",
              shape_text(tensor.info.shape));
 }
 

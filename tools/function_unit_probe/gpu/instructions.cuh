@@ -27,8 +27,8 @@ namespace samebits::cuda {
     return y;                                                           \
   }
 
-/// The result of an instruction at x, both in the instruction's format. In kernels
-/// compiled for an older compute capability than the instruction needs it is 0, and never asked for:
+/// The result of an instruction at x, both in the instruction's format. In kernels compiled for an
+/// older compute capability than the instruction's, the function returns 0 and is never called:
 /// capability() in device.cu is at most that of the kernels.
 template <function_units::instruction What>
 __device__ std::uint32_t result_of(std::uint32_t x) {
