@@ -73,7 +73,7 @@ TESTS = [
          ["tests/unit/torch_operators_test.cpp"]),
     Test("attention", ["tests/unit/attention_test.cpp"]),
     Test("attention_plan", ["tests/unit/attention_plan_test.cpp"]),
-    Test("k_slices", ["backends/api/matmul_slices.cpp"], ["tests/engine/suites/oracle/matmul_oracle.cpp"]),
+    Test("k_slices", ["tests/unit/k_slices_test.cpp"]),
     Test("hash", ["tests/unit/hash_test.cpp", "backends/reference/reductions/hash.cpp"]),
     Test("axis_plan axis_reduction", ["tests/unit/axis_reductions_test.cpp"]),
     Test("row_layer_norm", ["tests/unit/layer_norm_test.cpp"]),
