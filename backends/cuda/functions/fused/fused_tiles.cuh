@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(fused_threads)
           evaluate_columns<Numbers, E>(d, plan, numbers, row, at, y);
           codes = numbers.codes(y[0]);
         }
-        quantize_lanes<From, E>(t, to, codes, static_cast<std::uint64_t>(row),
-                                static_cast<std::uint32_t>(at.col), at.count > 0);
+        quantize_lanes<From>(t, to, codes, static_cast<std::uint64_t>(row),
+                             static_cast<std::uint32_t>(at.col), at.count > 0);
       }
     }
   }

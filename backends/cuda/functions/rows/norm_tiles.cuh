@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(torch::layer_norm_threads, 4)
         const bool inside = col < n;
         row_codes<Numbers::bytes, E> codes = {};
         if (inside) codes = operand_row<Numbers::bytes>(norm).template load<E>(col);
-        quantize_lanes<From, E>(t, to, codes, static_cast<std::uint64_t>(row),
-                                static_cast<std::uint32_t>(col), inside);
+        quantize_lanes<From>(t, to, codes, static_cast<std::uint64_t>(row),
+                             static_cast<std::uint32_t>(col), inside);
       }
       __syncthreads();  // before the next row is stored
     }

@@ -1,5 +1,5 @@
 // Lane tiles: quantizes 1 x 128 tiles whose elements a kernel has just computed, in the registers of
-// 128 / E lanes of a warp with E neighbours each. The steps are those of row_quantize.cuh.
+// 16 lanes of a warp with 8 neighbours each. The steps are those of row_quantize.cuh.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,40 @@ namespace samebits::cuda {
 inline constexpr int lane_tile = 128;  ///< elements
 
 /// The maximum over the lanes of a tile.
-template <int E>
 __device__ __forceinline__ std::uint32_t of_lane_tile(std::uint32_t mine) {
 #pragma unroll
-  for (int apart = lane_tile / E / 2; apart > 0; apart /= 2) {
+  for (int apart = lane_tile / vector_length / 2; apart > 0; apart /= 2) {
     mine = max(mine, __shfl_xor_sync(all_lanes, mine, apart));
   }
   return mine;
 }
 
 /// The maximum magnitude of a tile. All lanes of the warp must call; zeros beyond the matrix.
-template <format_id From, int E, class Codes>
-__device__ __forceinline__ tile_maximum maximum_of_lanes(const tile_task& t, const Codes& x,
+template <format_id From>
+__device__ __forceinline__ tile_maximum maximum_of_lanes(const tile_task& t, const vector8<From>& x,
                                                          std::uint64_t row, std::uint32_t col) {
   constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
   std::uint32_t mine = 0;
 #pragma unroll
-  for (int i = 0; i < E; ++i) mine = max(mine, x.code(i) & magnitude);
-  const std::uint32_t maximum = of_lane_tile<E>(mine);
+  for (int i = 0; i < vector_length; ++i) mine = max(mine, x.code(i) & magnitude);
+  const std::uint32_t maximum = of_lane_tile(mine);
   const bool finite = maximum < inf_magnitude<From>;
   if (!__any_sync(all_lanes, !finite)) return {maximum, false, true};
   std::uint32_t contribution = 0;
 #pragma unroll
-  for (int i = 0; i < E; ++i) {
+  for (int i = 0; i < vector_length; ++i) {
     contribution = max(contribution, amax_code<From>(t, x.code(i) & magnitude, row, col + i));
   }
-  contribution = of_lane_tile<E>(contribution);
+  contribution = of_lane_tile(contribution);
   return {finite ? maximum : contribution, !finite, finite};
 }
 
 /// The codes of a lane's elements by the definition.
-template <format_id From, format_id To, int E, class Codes>
+template <format_id From, format_id To>
 __device__ __noinline__ uint2 defined_codes(const tile_task& t, std::uint32_t factor,
-                                            const Codes& x) {
+                                            const vector8<From>& x) {
   std::uint64_t codes = 0;
-  for (int i = 0; i < E; ++i) {
+  for (int i = 0; i < vector_length; ++i) {
     const std::uint32_t value = numerics::decode<std::uint32_t>(spec_of(From), x.code(i));
     const std::uint32_t y = numerics::scaled<hardware>(t.scale.rule, {0, factor}, value);
     const std::uint64_t code = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, 0u).code;
@@ -59,10 +58,10 @@ __device__ __noinline__ uint2 defined_codes(const tile_task& t, std::uint32_t fa
 /// Quantizes the tile of which the lane has the codes x, from column `col` on, and stores codes and
 /// scale. All lanes of the warp must call; `inside`: the elements lie in the matrix. Requires
 /// tile_task::aligned, rounding to nearest, and zeros in lanes beyond the matrix.
-template <format_id From, format_id To, class Cast, int E, class Codes>
-__device__ __forceinline__ void quantize_lanes(const tile_task& t, const Codes& x,
+template <format_id From, format_id To, class Cast>
+__device__ __forceinline__ void quantize_lanes(const tile_task& t, const vector8<From>& x,
                                                std::uint64_t row, std::uint32_t col, bool inside) {
-  const tile_maximum maximum = maximum_of_lanes<From, E>(t, x, row, col);
+  const tile_maximum maximum = maximum_of_lanes<From>(t, x, row, col);
   if (!inside) return;
   const std::uint32_t tile = col / lane_tile;
   const checked_scale s = scale_of_tile<From, To, Cast>(t, maximum, row, tile);
@@ -70,31 +69,23 @@ __device__ __forceinline__ void quantize_lanes(const tile_task& t, const Codes& 
   const tile_factor factor = Cast::factor_of(s.scale);
   uint2 codes;
   if (s.special || t.by_definition) {
-    codes = defined_codes<From, To, E>(t, factor.factor, x);
+    codes = defined_codes<From, To>(t, factor.factor, x);
   } else {
-    vector8<From> vector = {};
-#pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof x.w / sizeof x.w[0]); ++i) vector.w[i] = x.w[i];
-    codes = Cast::template codes<From>(vector, one_factor{factor});
+    codes = Cast::template codes<From>(x, one_factor{factor});
   }
-  std::byte* const to = t.codes.at(row, 0) + col;
-  if constexpr (E == vector_length) {
-    *reinterpret_cast<uint2*>(to) = codes;
-  } else {
-    static_assert(E == 4);
-    *reinterpret_cast<std::uint32_t*>(to) = codes.x;
-  }
+  store_codes<access::vectors>(t.codes.at(row, 0) + col, vector_length, codes);
 }
 
 /// The same for the codes' format and the scale rule of a call.
-template <format_id From, int E, class Codes>
-__device__ __forceinline__ void quantize_lanes(const tile_task& t, format_id to, const Codes& x,
-                                               std::uint64_t row, std::uint32_t col, bool inside) {
+template <format_id From>
+__device__ __forceinline__ void quantize_lanes(const tile_task& t, format_id to,
+                                               const vector8<From>& x, std::uint64_t row,
+                                               std::uint32_t col, bool inside) {
   const auto with_format = [&]<format_id To>() {
     if (t.scale.rule == scale_rule::div) {
-      quantize_lanes<From, To, quotient_cast<To>, E>(t, x, row, col, inside);
+      quantize_lanes<From, To, quotient_cast<To>>(t, x, row, col, inside);
     } else {
-      quantize_lanes<From, To, finite_product_cast<To>, E>(t, x, row, col, inside);
+      quantize_lanes<From, To, finite_product_cast<To>>(t, x, row, col, inside);
     }
   };
   if (to == format_id::e4m3) return with_format.template operator()<format_id::e4m3>();

@@ -63,23 +63,20 @@ __device__ __forceinline__ void load_part(const tile_task& t, const row_coordina
 template <format_id From>
 __device__ __forceinline__ std::uint32_t largest_code(
     const vector8<From> (&x)[vectors_per_thread]) {
-  if constexpr (spec_of(From).storage_bits == 16) {
-    std::uint32_t maximum = 0;
+  constexpr bool paired = spec_of(From).storage_bits == 16;
+  std::uint32_t maximum = 0;
 #pragma unroll
-    for (const vector8<From>& s : x) {
+  for (const vector8<From>& s : x) {
 #pragma unroll
-      for (const std::uint32_t word : s.w) maximum = larger_magnitudes<From>(maximum, word);
+    for (const std::uint32_t word : s.w) {
+      if constexpr (paired) {
+        maximum = larger_magnitudes<From>(maximum, word);
+      } else {
+        maximum = max(maximum, word & 0x7FFFFFFFu);
+      }
     }
-    return max(maximum >> 16 & 0x7FFFu, maximum & 0x7FFFu);
-  } else {
-    std::uint32_t maximum = 0;
-#pragma unroll
-    for (const vector8<From>& s : x) {
-#pragma unroll
-      for (const std::uint32_t word : s.w) maximum = max(maximum, word & 0x7FFFFFFFu);
-    }
-    return maximum;
   }
+  return paired ? max(maximum >> 16 & 0x7FFFu, maximum & 0x7FFFu) : maximum;
 }
 
 /// The maximum amax_code() of every 2^log2_lanes-th element of the row. Supports any alignment.

@@ -9,6 +9,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
@@ -96,17 +97,7 @@ __device__ __forceinline__ void load_vectors(const tile_task& t, std::uint64_t r
 /// alike.
 template <format_id From>
 __device__ __forceinline__ float element(const vector8<From>& x, int i) {
-  if constexpr (From == format_id::fp32) {
-    return __uint_as_float(x.w[i]);
-  } else if constexpr (From == format_id::bf16) {
-    return __uint_as_float(i % 2 == 0 ? x.w[i / 2] << 16 : x.w[i / 2] & 0xFFFF0000u);
-  } else {
-    static_assert(From == format_id::fp16);
-    float f;
-    const auto half = static_cast<unsigned short>(x.w[i / 2] >> (i % 2 * 16));
-    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
-    return f;
-  }
+  return __uint_as_float(widen<From>(x.code(i)));
 }
 
 }  // namespace samebits::cuda

@@ -17,39 +17,43 @@
 
 namespace samebits::cuda {
 
-/// Accepts nothing: every vector is rounded by the definition.
-struct defined_cast {
+/// Members that most casts share.
+struct any_cast {
   static constexpr bool supports_all = false;
   static constexpr int field = 0;
-  __device__ __forceinline__ static bool supports(const tile_scale&, bool) { return false; }
   __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
     return {s.factor, 0};
   }
 };
 
+/// Accepts nothing: every vector is rounded by the definition.
+struct defined_cast : any_cast {
+  __device__ __forceinline__ static bool supports(const tile_scale&, bool) { return false; }
+};
+
+/// The codes of the 8 numbers whose binary32 bits number(k) returns.
+template <format_id To, class Number>
+__device__ __forceinline__ uint2 fp8_vector(const Number& number) {
+  std::uint32_t y[2] = {0, 0};
+#pragma unroll
+  for (int i = 0; i < vector_length; i += 2) {
+    y[i / 4] |= fp8_pair<To>(number(i), number(i + 1)) << (i % 4 * 8);
+  }
+  return make_uint2(y[0], y[1]);
+}
+
 /// RN(x * factor), rounded to nearest even, saturating; for the scale rules that multiply (te, rcp,
 /// pow2 and others). NaN and Inf give the definition's codes, too.
 template <format_id To>
-struct product_cast {
+struct product_cast : any_cast {
   static constexpr bool supports_all = true;
-  static constexpr int field = 0;
   __device__ __forceinline__ static bool supports(const tile_scale&, bool) { return true; }
-  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
-    return {s.factor, 0};
-  }
 
   template <format_id From, class Factors>
   __device__ __forceinline__ static uint2 codes(const vector8<From>& x, const Factors& factors) {
-    std::uint32_t y[2] = {0, 0};
-#pragma unroll
-    for (int i = 0; i < vector_length; i += 2) {
-      const auto scaled = [&](int k) {
-        return __float_as_uint(
-            __fmul_rn(element<From>(x, k), __uint_as_float(factors.of(k).factor)));
-      };
-      y[i / 4] |= fp8_pair<To>(scaled(i), scaled(i + 1)) << (i % 4 * 8);
-    }
-    return make_uint2(y[0], y[1]);
+    return fp8_vector<To>([&](int k) {
+      return __float_as_uint(__fmul_rn(element<From>(x, k), __uint_as_float(factors.of(k).factor)));
+    });
   }
 };
 
@@ -72,9 +76,7 @@ struct finite_product_cast : product_cast<To> {
 /// elements stay too small to matter. The proof also needs a normal r. s is FLT_MAX / M at most,
 /// unless an Inf elsewhere in the tile counts.
 template <format_id To>
-struct quotient_cast {
-  static constexpr bool supports_all = false;
-  static constexpr int field = 0;
+struct quotient_cast : any_cast {
   static constexpr std::uint32_t minimum = (127u - 80u) << 23, maximum = (127u + 120u) << 23;
   __device__ __forceinline__ static bool supports(const tile_scale& s, bool finite) {
     return finite && s.factor >= minimum && s.factor <= maximum;
@@ -85,21 +87,15 @@ struct quotient_cast {
 
   template <format_id From, class Factors>
   __device__ __forceinline__ static uint2 codes(const vector8<From>& x, const Factors& factors) {
-    std::uint32_t y[2] = {0, 0};
-#pragma unroll
-    for (int i = 0; i < vector_length; i += 2) {
-      const auto scaled = [&](int k) {
-        const float s = __uint_as_float(factors.of(k).factor);
-        const float r = __uint_as_float(factors.of(k).inverse);
-        const float a = element<From>(x, k);
-        const float q0 = __fmul_rn(a, r);
-        const float q1 = __fmaf_rn(__fmaf_rn(-q0, s, a), r, q0);
-        const float q = __fmaf_rn(__fmaf_rn(-q1, s, a), r, q1);
-        return __float_as_uint(q) | (__float_as_uint(a) & 0x80000000u);  // restores the sign of -0
-      };
-      y[i / 4] |= fp8_pair<To>(scaled(i), scaled(i + 1)) << (i % 4 * 8);
-    }
-    return make_uint2(y[0], y[1]);
+    return fp8_vector<To>([&](int k) {
+      const float s = __uint_as_float(factors.of(k).factor);
+      const float r = __uint_as_float(factors.of(k).inverse);
+      const float a = element<From>(x, k);
+      const float q0 = __fmul_rn(a, r);
+      const float q1 = __fmaf_rn(__fmaf_rn(-q0, s, a), r, q0);
+      const float q = __fmaf_rn(__fmaf_rn(-q1, s, a), r, q1);
+      return __float_as_uint(q) | (__float_as_uint(a) & 0x80000000u);  // restores the sign of -0
+    });
   }
 };
 
@@ -110,17 +106,13 @@ struct quotient_cast {
 /// - Subnormal results: by_adder(). ulp is the spacing of the target's subnormals, and the FP adder
 ///   adds R * ulp.
 template <format_id To, int Field>
-struct stochastic_cast {
-  static constexpr bool supports_all = false;
+struct stochastic_cast : any_cast {
   static constexpr int field = Field;
   static constexpr int mantissa = spec_of(To).mantissa_bits;
   static constexpr int left_out = 23 - mantissa;
   static constexpr int fields = 32 / Field;  // random fields in a word
   __device__ __forceinline__ static bool supports(const tile_scale& s, bool finite) {
     return finite && s.factor <= numerics::binary32::max_finite;
-  }
-  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
-    return {s.factor, 0};
   }
 
   SAMEBITS_INLINE static constexpr float power(int e) {
@@ -194,28 +186,15 @@ struct stochastic_cast {
   template <format_id From, class Factors>
   __device__ __forceinline__ static uint2 codes(const vector8<From>& x, const Factors& factors,
                                                 const std::uint32_t* words) {
-    std::uint32_t codes[2] = {0, 0};
     const auto scaled = [&](int k) {
       return __fmul_rn(element<From>(x, k), __uint_as_float(factors.of(k).factor));
     };
-#pragma unroll
-    for (int i = 0; i < vector_length; i += 2) {
-      const auto rounded = [&](int k) {
-        return by_integers(__float_as_uint(scaled(k)), words[k / fields], k % fields);
-      };
-      codes[i / 4] |= fp8_pair<To>(rounded(i), rounded(i + 1)) << (i % 4 * 8);
-    }
-    if (!all_normal(codes[0], codes[1])) {
-      codes[0] = codes[1] = 0;
-#pragma unroll
-      for (int i = 0; i < vector_length; i += 2) {
-        const auto rounded = [&](int k) {
-          return by_adder(scaled(k), words[k / fields], k % fields);
-        };
-        codes[i / 4] |= fp8_pair<To>(rounded(i), rounded(i + 1)) << (i % 4 * 8);
-      }
-    }
-    return make_uint2(codes[0], codes[1]);
+    const uint2 codes = fp8_vector<To>([&](int k) {
+      return by_integers(__float_as_uint(scaled(k)), words[k / fields], k % fields);
+    });
+    if (all_normal(codes.x, codes.y)) return codes;
+    return fp8_vector<To>(
+        [&](int k) { return by_adder(scaled(k), words[k / fields], k % fields); });
   }
 };
 

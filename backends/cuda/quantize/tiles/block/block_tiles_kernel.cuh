@@ -30,20 +30,15 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 #endif
 }
 
-template <format_id From, format_id To, class Cast, access Access, shape Shape>
-void launch_shape(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
-  const std::size_t shared = t.codes_transposed.data != nullptr ? sizeof(transposed_codes) : 0;
-  launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
-                static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
-}
-
 template <format_id From, format_id To, class Cast, access Access = access::vectors>
 void launch_cast(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
+  const std::size_t shared = t.codes_transposed.data != nullptr ? sizeof(transposed_codes) : 0;
   visit_shape(t.tile_rows, t.tile_cols, [&]<shape Shape>() {
     // Stochastic rounding with random words supports only tiles of one row; route.cu sends other
     // tiles to the definition.
     if constexpr (Cast::field == 0 || Shape == shape::rows) {
-      launch_shape<From, To, Cast, Access, Shape>(t, known, stream);
+      launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
+                    static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
     }
   });
 }
