@@ -8,6 +8,7 @@
 #include "backends/cuda/functions/exact/approximations.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
 #include "backends/cuda/functions/exact/real_word.cuh"
+#include "backends/cuda/instructions/halves.cuh"
 #include "numerics/functions/exact_function.hpp"
 
 namespace samebits::cuda {
@@ -34,31 +35,25 @@ __device__ __forceinline__ rounded_result rounded_to_fp32(double y) {
 /// Into bf16, by way of fp32. Rounding to fp32 moves no number across a tie of bf16, so only
 /// results that are a tie in fp32 are not sure.
 __device__ __forceinline__ rounded_result rounded_to_bf16(double y) {
-  const float near = __double2float_rn(y);
-  std::uint32_t code;  // of two numbers: their conversion is faster than that of one
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(code) : "f"(0.0f), "f"(near));
-  return {code, (__float_as_uint(near) & 0xFFFFu) != 0x8000u};
+  const std::uint32_t near = __float_as_uint(__double2float_rn(y));
+  // Of two numbers: their conversion is faster than that of one.
+  return {half_pair<format_id::bf16, false>(near, 0), (near & 0xFFFFu) != 0x8000u};
 }
 
 /// Into fp16, by way of fp32 as above. Ties of subnormal fp16 numbers are not looked for: results
 /// from 2^-26 to 2^-14 are not sure.
 __device__ __forceinline__ rounded_result rounded_to_fp16(double y) {
-  const float near = __double2float_rn(y);
-  const unsigned bits = __float_as_uint(near);
-  const bool apart = (bits & 0x1FFFu) != 0x1000u;
-  const bool representable = (bits & 0x7FFFFFFFu) - ((127u - 26u) << 23) >= (26u - 14u) << 23;
-  std::uint32_t code;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(code) : "f"(0.0f), "f"(near));
-  return {code, apart && representable};
+  const std::uint32_t near = __float_as_uint(__double2float_rn(y));
+  const bool apart = (near & 0x1FFFu) != 0x1000u;
+  const bool representable = (near & 0x7FFFFFFFu) - ((127u - 26u) << 23) >= (26u - 14u) << 23;
+  return {half_pair<format_id::fp16, false>(near, 0), apart && representable};
 }
 
 /// The number of a code of fp32, fp16 or bf16.
 __device__ __forceinline__ float number_of(format_id format, std::uint32_t code) {
   if (format == format_id::fp32) return __uint_as_float(code);
-  if (format == format_id::bf16) return __uint_as_float(code << 16);
-  float x;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<std::uint16_t>(code)));
-  return x;
+  if (format == format_id::bf16) return __uint_as_float(widen<format_id::bf16>(code));
+  return __uint_as_float(widen<format_id::fp16>(code));
 }
 
 /// The code of an approximation in fp32, bf16 or fp16.
