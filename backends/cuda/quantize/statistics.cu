@@ -25,22 +25,6 @@ struct combined_part {
   quantize_counts counts;
 };
 
-/// Loads that bypass the L1 cache: other blocks of the same launch write these values, and L1 is
-/// not coherent.
-__device__ __forceinline__ quantize_sums fresh(const quantize_sums* p) {
-  const double2 v = __ldcg(reinterpret_cast<const double2*>(p));
-  return {v.x, v.y};
-}
-__device__ __forceinline__ quantize_counts fresh(const quantize_counts* p) {
-  static_assert(sizeof(quantize_counts) % sizeof(uint4) == 0);
-  quantize_counts c;
-#pragma unroll
-  for (unsigned i = 0; i < sizeof c / sizeof(uint4); ++i) {
-    reinterpret_cast<uint4*>(&c)[i] = __ldcg(reinterpret_cast<const uint4*>(p) + i);
-  }
-  return c;
-}
-
 /// Combines the partial sums [part * sums_a_block, (part + 1) * sums_a_block) and one of `parts` equal shares
 /// of the counts. Thread 0 gets the result; all threads of the block must call. Missing partial
 /// sums count as +0, which changes no sum of squares.
@@ -52,14 +36,14 @@ __device__ __forceinline__ combined_part combine_part(const statistics_parts& fr
   quantize_sums up[of_thread];
 #pragma unroll
   for (unsigned k = 0; k < of_thread; ++k) {
-    if (first + k < from.partial_sum_count) up[k] = fresh(from.partial_sums + first + k);
+    if (first + k < from.partial_sum_count) up[k] = from_other_block(from.partial_sums + first + k);
   }
   combined_part all;
   if (threadIdx.x < 32) {
     const std::uint64_t share = (from.count_count + parts - 1) / parts;
     const std::uint64_t end = min(from.count_count, (part + 1) * share);
     for (std::uint64_t i = part * share + threadIdx.x; i < end; i += 32) {
-      all.counts.combine(fresh(from.counts + i));
+      all.counts.combine(from_other_block(from.counts + i));
     }
     for (int apart = 1; apart < 32; apart <<= 1) all.counts.combine(of_lane(all.counts, apart));
   }

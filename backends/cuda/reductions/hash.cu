@@ -60,9 +60,7 @@ __global__ void __launch_bounds__(hash_threads)
                       : a.bytes == 2 ? terms_of<std::uint16_t>(a)
                       : a.bytes == 4 ? terms_of<std::uint32_t>(a)
                                      : terms_of<std::uint64_t>(a);
-  for (int distance = 16; distance > 0; distance /= 2) {
-    sum += __shfl_down_sync(all_lanes, sum, distance);
-  }
+  sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0 && sum != 0) {
     atomicAdd(reinterpret_cast<unsigned long long*>(task.results + blockIdx.y),
               static_cast<unsigned long long>(sum));

@@ -21,13 +21,13 @@ struct inspection {
   std::int64_t first_bad;  ///< first tensor with NaN or Inf, or -1
 };
 
-/// Statistics of 1024 chunks of a large tensor (list_total.cuh).
-struct span_statistics;
+/// Statistics that are not finished (list_total.cuh).
+struct combined_statistics;
 
 /// Results and workspace of one inspection: pointers into one allocation of device memory.
 struct inspection_memory {
   numerics::chunk_statistics* partial_statistics;  ///< [chunks]: statistics of each chunk
-  span_statistics* spans;      ///< [span_count()]: partial statistics of large tensors
+  combined_statistics* spans;  ///< [span_count()]: statistics of 1024 chunks of a large tensor
   std::uint32_t* arrived;      ///< [tensors]: finished spans of each tensor
   tensor_statistics* tensors;  ///< [tensors]: statistics of each tensor
   inspection* all;             ///< [1]: statistics of the list

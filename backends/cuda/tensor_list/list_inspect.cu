@@ -185,7 +185,7 @@ void enqueue_tensors(const tensor_tables& list, const inspection_memory& memory,
 
 inspection_memory inspection_in(memory_layout& layout, const tensor_tables& list) {
   return {layout.take<chunk_statistics>(list.chunks),
-          layout.take<span_statistics>(span_count(list)),
+          layout.take<combined_statistics>(span_count(list)),
           layout.take<std::uint32_t>(list.tensors),
           layout.take<tensor_statistics>(list.tensors),
           layout.take<inspection>(1),

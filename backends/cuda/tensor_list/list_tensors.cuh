@@ -113,7 +113,7 @@ class large_tensors {
 
  private:
   /// Statistics of the span that starts at a chunk of a tensor.
-  __device__ span_statistics& span_at(std::uint64_t chunk, std::uint32_t tensor) const {
+  __device__ combined_statistics& span_at(std::uint64_t chunk, std::uint32_t tensor) const {
     return memory_.spans[chunk / span_chunks + tensor];
   }
 
@@ -133,7 +133,7 @@ class large_tensors {
       if (spans == 1) {
         finish(t, all);
       } else {
-        span_at(first, t).totals = all;
+        span_at(first, t) = all;
         __threadfence();
         s_.is_last = atomicAdd(&memory_.arrived[t], 1u) == spans - 1;
       }
@@ -142,7 +142,7 @@ class large_tensors {
     if (spans == 1 || !s_.is_last) return;
     __threadfence();
     const combined_statistics total = combined(spans, [&](std::uint64_t k) {
-      return span_at(begin + k * span_chunks, t).from_other_blocks();
+      return from_other_block(&span_at(begin + k * span_chunks, t));
     });
     if (threadIdx.x == 0) finish(t, total);
     __syncthreads();

@@ -27,27 +27,6 @@ struct combined_statistics {
   }
 };
 
-/// Statistics of a span: 1024 chunks of a large tensor. One block writes them, another block
-/// reads.
-struct span_statistics {
-  combined_statistics totals;
-
-  /// Reads past the L1 cache, because another block of the same launch wrote the statistics.
-  __device__ combined_statistics from_other_blocks() const {
-    static_assert(sizeof(combined_statistics) == 56);
-    const auto* const words = reinterpret_cast<const unsigned long long*>(&totals);
-    combined_statistics f;
-    f.count = 0;
-    f.nan = __ldcg(words + 1);
-    f.inf = __ldcg(words + 2);
-    f.zeros = __ldcg(words + 3);
-    f.subnormals = __ldcg(words + 4);
-    f.amax = static_cast<std::uint32_t>(__ldcg(words + 5));
-    f.squares = __ldcg(words + 6);
-    return f;
-  }
-};
-
 /// Stores the statistics in the public structure.
 __device__ __forceinline__ void store(tensor_statistics& out, const combined_statistics& f) {
   out.elements = f.count;
@@ -60,13 +39,6 @@ __device__ __forceinline__ void store(tensor_statistics& out, const combined_sta
   static_assert(offsetof(tensor_statistics, squares) == offsetof(tensor_statistics, amax_bits) + 8);
   *reinterpret_cast<std::uint64_t*>(&out.amax_bits) = f.amax;
   out.squares = __longlong_as_double(static_cast<long long>(f.squares));
-}
-
-/// The sum over the lanes of a warp, in every lane.
-__device__ __forceinline__ std::uint64_t warp_sum(std::uint64_t x) {
-#pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2) x += __shfl_xor_sync(all_lanes, x, apart);
-  return x;
 }
 
 /// Counts and amax of the lanes of a warp combined, in every lane. Leaves `squares` alone.
