@@ -21,14 +21,13 @@ using backends::quantize_call;
 /// if the caller gives the scale.
 void launch_by_one_scale(const quantize_call& call, const tile_task& task, std::byte* workspace,
                          cudaStream_t stream) {
-  const one_scale_memory memory = one_scale_at(workspace);
-  static_assert(numerics::no_amax == -1);  // every byte is FF
-  check(cudaMemsetAsync(memory.amax, 0xFF, sizeof *memory.amax, stream), "quantize: memset");
+  const tile_memory memory(workspace, 1);
+  clear_amaxes(memory.amaxes, 1, stream);
   if (call.inverse_scales.data == nullptr) {
-    launch_tensor_amax(task, call.in.format, memory.amax, stream);
+    launch_tensor_amax(task, call.in.format, memory.amaxes, stream);
   }
   launch_one_scale(call, memory, stream);
-  launch_block_tiles(task, call.in.format, call.to, stream, memory.scale);
+  launch_block_tiles(task, call.in.format, call.to, stream, memory.scales);
 }
 
 void launch_with_statistics(const quantize_call& call, const quantize_route& route,

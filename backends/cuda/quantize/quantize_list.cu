@@ -12,6 +12,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/general/general_kernels.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
@@ -108,27 +109,13 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
   list.native.tensor_of_block = list.tables.at<std::uint32_t>(blocks);
 }
 
-/// An amax and a scale for each tile of a list, for the duration of one call. The amaxes are
-/// initialized to no_amax.
-class tiles_memory {
- public:
-  tiles_memory(const list_work& work, cudaStream_t stream)
-      : tiles_((work.tiles + 3) / 4 * 4),  // a multiple of 16 bytes
-        memory_(nullptr, tiles_ * (sizeof(tile_amax) + sizeof(numerics::tile_scale)), stream,
-                "quantize: workspace") {
-    constexpr int nothing = 0xFF;  // every byte of no_amax
-    static_assert(numerics::no_amax == -1);
-    check(cudaMemsetAsync(amaxes(), nothing, tiles_ * sizeof(tile_amax), stream),
-          "quantize: memset");
+/// Memory of a list's tiles for the duration of one call. The amaxes start as no_amax.
+struct list_memory : workspace, tile_memory {
+  list_memory(const list_work& work, cudaStream_t stream)
+      : workspace(nullptr, tile_memory::bytes(work.tiles), stream, "quantize: workspace"),
+        tile_memory(data(), work.tiles) {
+    clear_amaxes(amaxes, work.tiles, stream);
   }
-  [[nodiscard]] tile_amax* amaxes() const { return reinterpret_cast<tile_amax*>(memory_.data()); }
-  [[nodiscard]] numerics::tile_scale* scales() const {
-    return reinterpret_cast<numerics::tile_scale*>(amaxes() + tiles_);
-  }
-
- private:
-  std::uint64_t tiles_;
-  workspace memory_;
 };
 
 /// Enqueues the general kernels: one kernel for small tiles, three kernels if any tensor has large
@@ -137,19 +124,19 @@ template <class Arithmetic>
 void launch_general(const device_list& list, cudaStream_t stream) {
   const list_work& work = list.work;
   if (!list.large_tiles) return launch_tiles<Arithmetic, 32>(work, stream);
-  const tiles_memory memory(work, stream);
-  launch_amaxes(work, memory.amaxes(), stream);
-  launch_scales<Arithmetic>(work, memory.amaxes(), memory.scales(), stream);
-  launch_chunks<Arithmetic, false>(work, memory.scales(), {}, stream);
+  const list_memory memory(work, stream);
+  launch_amaxes(work, memory.amaxes, stream);
+  launch_scales<Arithmetic>(work, memory.amaxes, memory.scales, stream);
+  launch_chunks<Arithmetic, false>(work, memory.scales, {}, stream);
 }
 
 /// Tensors with one scale each: amaxes (unless all scales are given), scales, then rounding.
 void launch_tensors(const device_list& list, cudaStream_t stream) {
-  const tiles_memory memory(list.work, stream);
-  if (!list.native.given) launch_list_amaxes(list.native, memory.amaxes(), stream);
-  launch_scales<hardware>(list.work, memory.amaxes(), memory.scales(), stream);
+  const list_memory memory(list.work, stream);
+  if (!list.native.given) launch_list_amaxes(list.native, memory.amaxes, stream);
+  launch_scales<hardware>(list.work, memory.amaxes, memory.scales, stream);
   list_launch by_scales = list.native;
-  by_scales.scales = memory.scales();
+  by_scales.scales = memory.scales;
   launch_list_tiles(by_scales, stream);
 }
 

@@ -245,7 +245,7 @@ quantize_route route_of(const quantize_call& call) {
   if (const auto t = block_task(call)) return {quantize_kernel::blocks, *t, 0};
   if (const auto t = row_task(call)) return {quantize_kernel::rows, *t, 0};
   if (const auto t = one_scale_task(call)) {
-    return {quantize_kernel::one_scale, *t, one_scale_bytes};
+    return {quantize_kernel::one_scale, *t, tile_memory::bytes(1)};
   }
   return {quantize_kernel::general, {}, general_workspace(call)};
 }

@@ -26,21 +26,12 @@ __global__ void tensor_kernel(const quantize_task t, const tile_amax* const amax
   if (t.tensor_scale_out.data != nullptr) store_code(t.tensor_scale_out.data, 4, stored);
 }
 
-/// Layout of the workspace: amaxes, scales, then partial statistics.
-struct passes_memory {
-  std::uint64_t tiles, chunks;  // chunks: 0 without statistics
-
-  explicit passes_memory(const quantize_call& call)
-      : tiles(static_cast<std::uint64_t>(call.grid.rows * call.grid.cols)), chunks(0) {
-    if (call.outputs.statistics == nullptr) return;
-    chunks = (size_of(call.in) + chunk_elements - 1) / chunk_elements;
-  }
-  [[nodiscard]] std::uint64_t whole_tiles() const { return (tiles + 3) / 4 * 4; }  // 16 bytes
-  [[nodiscard]] std::size_t bytes() const {
-    return whole_tiles() * (sizeof(tile_amax) + sizeof(numerics::tile_scale)) +
-           statistics_bytes(chunks, chunks);
-  }
-};
+/// Memory of a call in passes: of its tiles, then partial statistics, if they are wanted.
+std::size_t passes_bytes(const quantize_call& call) {
+  const quantize_task t = task_of(call);
+  const std::uint64_t chunks = call.outputs.statistics == nullptr ? 0 : chunks_of(t);
+  return tile_memory::bytes(tiles_of(t)) + statistics_bytes(chunks, chunks);
+}
 
 /// Memory of a call whose rule has two levels, before all other memory: the amax and the numbers of the
 /// tensor.
@@ -60,8 +51,7 @@ quantize_task prepared_task(const quantize_call& call, std::byte* memory, cudaSt
   quantize_task t = task_of(call);
   if (!has_two_levels(call.scale.rule)) return t;
   auto* const of_tensor = reinterpret_cast<tensor_memory*>(memory);
-  check(cudaMemsetAsync(&of_tensor->amax, 0xFF, sizeof of_tensor->amax, stream),
-        "quantize: memset");  // every byte of no_amax
+  clear_amaxes(&of_tensor->amax, 1, stream);
   if (call.tensor_scale.data == nullptr && t.rows * t.cols != 0) {
     quantize_task whole = t;
     whole.tile_rows = t.rows, whole.tile_cols = t.cols;
@@ -84,37 +74,28 @@ bool in_passes(const quantize_call& call) {
 template <class Arithmetic>
 void launch_passes(const quantize_call& call, const quantize_task& t, std::byte* memory,
                    cudaStream_t stream) {
-  const passes_memory size(call);
-  auto* const amaxes = reinterpret_cast<tile_amax*>(memory);
-  auto* const scales = reinterpret_cast<numerics::tile_scale*>(amaxes + size.whole_tiles());
+  const matrix_work work(t);
+  const tile_memory tiles(memory, work.tiles);
+  const bool counted = call.outputs.statistics != nullptr;
   statistics_parts parts{};
-  if (call.outputs.statistics != nullptr) {
-    parts = parts_at(reinterpret_cast<std::byte*>(scales + size.whole_tiles()), size.chunks,
-                     size.chunks);
+  if (counted) {
+    parts = parts_at(memory + tile_memory::bytes(work.tiles), work.chunks, work.chunks);
   }
-  if (size.tiles != 0) {
-    constexpr int nothing = 0xFF;  // every byte of no_amax
-    static_assert(numerics::no_amax == -1);
-    check(cudaMemsetAsync(amaxes, nothing, size.tiles * sizeof(tile_amax), stream),
-          "quantize: memset");
-    const matrix_work work(t);
-    if (call.inverse_scales.data == nullptr) launch_amaxes(work, amaxes, stream);
-    launch_scales<Arithmetic>(work, amaxes, scales, stream);
-    if (call.outputs.statistics != nullptr) {
-      launch_chunks<Arithmetic, true>(work, scales, parts, stream);
-    } else {
-      launch_chunks<Arithmetic, false>(work, scales, parts, stream);
-    }
+  if (work.tiles != 0) {
+    clear_amaxes(tiles.amaxes, work.tiles, stream);
+    if (call.inverse_scales.data == nullptr) launch_amaxes(work, tiles.amaxes, stream);
+    launch_scales<Arithmetic>(work, tiles.amaxes, tiles.scales, stream);
+    const auto launch = counted ? launch_chunks<Arithmetic, true, matrix_work>
+                                : launch_chunks<Arithmetic, false, matrix_work>;
+    launch(work, tiles.scales, parts, stream);
   }
-  if (call.outputs.statistics != nullptr) {
-    launch_total(parts, t.rows * t.cols, call.outputs.statistics, t.skip, stream);
-  }
+  if (counted) launch_total(parts, t.rows * t.cols, call.outputs.statistics, t.skip, stream);
 }
 
 }  // namespace
 
 std::size_t general_workspace(const quantize_call& call) {
-  return tensor_bytes(call) + (in_passes(call) ? passes_memory(call).bytes() : 0);
+  return tensor_bytes(call) + (in_passes(call) ? passes_bytes(call) : 0);
 }
 
 template <class Arithmetic>
@@ -132,14 +113,13 @@ template void launch_general<numerics::by_definition>(const quantize_call&, std:
                                                       cudaStream_t);
 template void launch_general<hardware>(const quantize_call&, std::byte*, cudaStream_t);
 
-one_scale_memory one_scale_at(std::byte* workspace) {
-  auto* const amax = reinterpret_cast<tile_amax*>(workspace);
-  return {amax, reinterpret_cast<numerics::tile_scale*>(amax + 4)};  // 16 bytes
+void clear_amaxes(tile_amax* amaxes, std::uint64_t count, cudaStream_t stream) {
+  static_assert(numerics::no_amax == -1);  // every byte is FF
+  check(cudaMemsetAsync(amaxes, 0xFF, count * sizeof *amaxes, stream), "quantize: memset");
 }
 
-void launch_one_scale(const quantize_call& call, const one_scale_memory& memory,
-                      cudaStream_t stream) {
-  launch_scales<hardware>(matrix_work(task_of(call)), memory.amax, memory.scale, stream);
+void launch_one_scale(const quantize_call& call, const tile_memory& memory, cudaStream_t stream) {
+  launch_scales<hardware>(matrix_work(task_of(call)), memory.amaxes, memory.scales, stream);
 }
 
 }  // namespace samebits::cuda
