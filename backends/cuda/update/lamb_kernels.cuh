@@ -92,24 +92,21 @@ template <class Formula, class Arithmetic>
 __global__ void __launch_bounds__(update_threads)
     lamb_states_kernel(const __grid_constant__ update_launch call) {
   __shared__ chunk_squares<Arithmetic> sums;
-  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
-  const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step& group = group_of(call, row.group);
-  if (!has_work<Formula>(group)) return;
+  const chunk_task task(call);
+  if (!has_work<Formula>(*task.group)) return;
   sums.clear();
   int turn = 0;
   for_each_vector<any_stored<Arithmetic>, 8, false>(
-      {row, group, call.keys, chunk, is_aligned(row)}, formats_of(row), 2,
-      [&](lamb_vector<any_stored<Arithmetic>>& v) {
+      task, formats_of(task.row), 2, [&](lamb_vector<any_stored<Arithmetic>>& v) {
         const code_words<8> weights = v.weights;
-        step_elements<Formula>(group.constants, v);
+        step_elements<Formula>(task.group->constants, v);
         v.weights = weights;
         v.write_and_reread_states();
         sums.add(
             turn++,
             squares_of_vector<Arithmetic>(v.place.count, [&](int k) { return v.weights.w[k]; }),
             squares_of_vector<Arithmetic>(v.place.count, [&](int k) {
-              return direction_of<Formula>(group.constants, v, k);
+              return direction_of<Formula>(task.group->constants, v, k);
             }));
       });
   sums.store(call.chunk_squares[blockIdx.x]);
@@ -142,18 +139,15 @@ template <class Formula, class Arithmetic>
 __global__ void __launch_bounds__(update_threads)
     lamb_weights_kernel(const __grid_constant__ update_launch call) {
   constexpr int unrolled = unrolled_elements<Arithmetic>;
-  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
-  const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step& group = group_of(call, row.group);
-  if (!has_work<Formula>(group)) return;
-  const std::uint32_t factor = call.lamb_factors[chunk.tensor];
+  const chunk_task task(call);
+  if (!has_work<Formula>(*task.group)) return;
+  const std::uint32_t factor = call.lamb_factors[task.chunk.tensor];
   for_each_vector<any_stored<Arithmetic>, 8, false>(
-      {row, group, call.keys, chunk, is_aligned(row)}, formats_of(row), 2,
-      [&](lamb_vector<any_stored<Arithmetic>>& v) {
+      task, formats_of(task.row), 2, [&](lamb_vector<any_stored<Arithmetic>>& v) {
 #pragma unroll unrolled
         for (int k = 0; k < 8; ++k) {
           v.weights.w[k] = numerics::lamb_weight<Arithmetic>(
-              factor, direction_of<Formula>(group.constants, v, k), v.weights.w[k]);
+              factor, direction_of<Formula>(task.group->constants, v, k), v.weights.w[k]);
         }
         v.write_weights();
       });

@@ -79,13 +79,20 @@ __device__ __forceinline__ bool is_aligned(const numerics::update_row& row) {
   return bits % 16 == 0;
 }
 
-/// A chunk of a tensor, and the numbers of its group.
+/// The chunk of this block, its tensor, and the numbers of its group.
 struct chunk_task {
-  const numerics::update_row& row;
-  const group_step& group;
-  const numerics::philox_keys& keys;
   numerics::list_chunk chunk;
+  const numerics::update_row& row;
+  const group_step* group;
+  const numerics::philox_keys& keys;
   bool aligned;
+
+  __device__ __forceinline__ explicit chunk_task(const update_launch& call)
+      : chunk(chunk_at(call.list, blockIdx.x)),
+        row(call.list.rows[chunk.tensor]),
+        group(&group_of(call, row.group)),
+        keys(call.keys),
+        aligned(is_aligned(row)) {}
 };
 
 /// Calls f(vector) for the thread's vectors of a chunk, with codes loaded and decoded. All threads
@@ -106,7 +113,7 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
     // the incomplete vector called store_some_codes(), which overwrites that register.
     const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
     update_vector<Steps, V, Whole> v(
-        task.row, formats, {task.chunk.first + at, elements, vectors, task.keys, task.group.step});
+        task.row, formats, {task.chunk.first + at, elements, vectors, task.keys, task.group->step});
     v.load(states);
     v.decode(states);
     f(v);
@@ -118,7 +125,7 @@ template <class Formula, class Steps, int V, bool Whole>
 __device__ __forceinline__ void step_chunk(const chunk_task& task, const row_formats& formats) {
   for_each_vector<Steps, V, Whole>(task, formats, Formula::states,
                                    [&](update_vector<Steps, V, Whole>& v) {
-                                     step_elements<Formula>(task.group.constants, v);
+                                     step_elements<Formula>(task.group->constants, v);
                                      v.write_states(Formula::states);
                                      v.write_weights();
                                    });
@@ -191,10 +198,9 @@ __device__ __forceinline__ bool steps_common_formats(const chunk_task& task) {
 /// would take registers from the code of the common formats, whose values would spill to memory.
 template <class Formula>
 __device__ __noinline__ void step_any_formats(const update_launch& call) {
-  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
-  const numerics::update_row& row = call.list.rows[chunk.tensor];
-  step_chunk<Formula, stored_of_any_format<stored_by_instructions>, 8, false>(
-      {row, group_of(call, row.group), call.keys, chunk, is_aligned(row)}, formats_of(row));
+  const chunk_task task(call);
+  step_chunk<Formula, stored_of_any_format<stored_by_instructions>, 8, false>(task,
+                                                                              formats_of(task.row));
 }
 
 /// Updates the tensors whose groups have this formula, by the GPU's instructions. One block per
@@ -202,11 +208,10 @@ __device__ __noinline__ void step_any_formats(const update_launch& call) {
 template <class Formula>
 __global__ void __launch_bounds__(update_threads, update_residents)
     native_update_kernel(const __grid_constant__ update_launch call) {
-  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
-  const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step group = group_of(call, row.group);  // a copy: read once, not after each store
+  chunk_task task(call);
+  const group_step group = *task.group;  // a copy: read once, not after each store
   if (!has_work<Formula>(group)) return;
-  const chunk_task task = {row, group, call.keys, chunk, is_aligned(row)};
+  task.group = &group;
   if (!steps_common_formats<Formula>(task)) step_any_formats<Formula>(call);
 }
 

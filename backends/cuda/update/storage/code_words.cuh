@@ -56,45 +56,35 @@ __device__ __noinline__ void store_some_codes(std::byte* p, int bytes, int count
   }
 }
 
-/// Loads and stores whole vectors of Words words; p is aligned to the smaller of 16 bytes and the vector.
-template <int Words, int V>
-__device__ __forceinline__ void load_words(code_words<V>& codes, const std::byte* p) {
-  const auto x = packed<32, Words>::load_once(p);
-#pragma unroll
-  for (int k = 0; k < Words; ++k) codes.w[k] = x.w[k];
-}
-template <int Words, int V>
-__device__ __forceinline__ void store_words(const code_words<V>& codes, std::byte* p) {
-  packed<32, Words> x;
-#pragma unroll
-  for (int k = 0; k < Words; ++k) x.w[k] = codes.w[k];
-  x.store_once(p);
+/// Calls f.operator()<Words>() for the words of V packed codes.
+template <int V, class Function>
+__device__ __forceinline__ void with_words(int bytes, const Function& f) {
+  if (bytes == 4) return f.template operator()<V>();
+  if (bytes == 2) return f.template operator()<V / 2>();
+  f.template operator()<V / 4>();
 }
 
 /// Loads V codes. p is aligned to 16 bytes, or to the vector if the vector is smaller.
 template <int V>
 __device__ __forceinline__ code_words<V> load_codes(const std::byte* p, int bytes) {
   code_words<V> codes = {};
-  if (bytes == 4) {
-    load_words<V>(codes, p);
-  } else if (bytes == 2) {
-    load_words<V / 2>(codes, p);
-  } else {
-    load_words<V / 4>(codes, p);
-  }
+  with_words<V>(bytes, [&]<int Words>() {
+    const auto x = packed<32, Words>::load_once(p);
+#pragma unroll
+    for (int k = 0; k < Words; ++k) codes.w[k] = x.w[k];
+  });
   return codes;
 }
 
 /// Stores V codes; p as for load_codes().
 template <int V>
 __device__ __forceinline__ void store_codes(const code_words<V>& codes, std::byte* p, int bytes) {
-  if (bytes == 4) {
-    store_words<V>(codes, p);
-  } else if (bytes == 2) {
-    store_words<V / 2>(codes, p);
-  } else {
-    store_words<V / 4>(codes, p);
-  }
+  with_words<V>(bytes, [&]<int Words>() {
+    packed<32, Words> x;
+#pragma unroll
+    for (int k = 0; k < Words; ++k) x.w[k] = codes.w[k];
+    x.store_once(p);
+  });
 }
 
 }  // namespace samebits::cuda
