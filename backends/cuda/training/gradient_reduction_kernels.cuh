@@ -134,9 +134,16 @@ struct list_range {
   std::uint64_t end_chunk;
 };
 
-/// Calls work(row, tensor, start, first, last, lane) with all lanes of a warp, for each chunk of
-/// the range. [first, last) are the chunk's elements in the tensor; `start` is the position of the
-/// tensor in the list.
+/// The elements of a range in one chunk.
+struct range_part {
+  list_row row;
+  std::uint32_t tensor;
+  std::int64_t start;        ///< position of the tensor in the list
+  std::int64_t first, last;  ///< the elements [first, last) of the tensor
+  unsigned lane;
+};
+
+/// Calls work(part) with all lanes of a warp, for each chunk of the range.
 template <class Work>
 __device__ __forceinline__ void for_each_part(const reduction_list& list, const list_range& range,
                                               const Work& work) {
@@ -150,8 +157,8 @@ __device__ __forceinline__ void for_each_part(const reduction_list& list, const 
     const std::int64_t start = list.starts[tensor];
     const std::int64_t begin = range.begin - start, end = range.end - start;
     const std::int64_t chunk_end = c.first + c.count;
-    work(row, tensor, start, begin > c.first ? begin : c.first, end < chunk_end ? end : chunk_end,
-         lane);
+    work(range_part{row, tensor, start, begin > c.first ? begin : c.first,
+                    end < chunk_end ? end : chunk_end, lane});
   }
 }
 
@@ -181,15 +188,13 @@ struct elements {
 
 // --- largest magnitudes and scales
 
-/// The amax of elements [first, last) of a tensor over finite elements. All lanes must call.
+/// The amax over finite elements. All lanes must call.
 template <class Steps>
-__device__ __forceinline__ numerics::tile_amax amax_of(const Steps& steps, const list_row& row,
-                                                       std::int64_t first, std::int64_t last,
-                                                       unsigned lane) {
-  const elements codes{row, steps.own_bytes()};
+__device__ __forceinline__ numerics::tile_amax amax_of(const Steps& steps, const range_part& part) {
+  const elements codes{part.row, steps.own_bytes()};
   numerics::tile_amax amax = numerics::no_amax;
 #pragma unroll 4
-  for (std::int64_t i = first + lane; i < last; i += 32) {
+  for (std::int64_t i = part.first + part.lane; i < part.last; i += 32) {
     const std::uint32_t x = steps.own_value(codes.load(i));
     amax = numerics::combined(amax, numerics::amax_contribution(nonfinite::skip_nonfinite, x));
   }
@@ -200,23 +205,21 @@ __device__ __forceinline__ numerics::tile_amax amax_of(const Steps& steps, const
 template <class Arithmetic>
 __global__ void __launch_bounds__(list_threads, list_residents)
     amax_kernel(const reduction_list list, const list_range range, std::uint32_t* const words) {
-  for_each_part(list, range,
-                [&](const list_row& row, std::uint32_t tensor, std::int64_t, std::int64_t first,
-                    std::int64_t last, unsigned lane) {
-                  const auto by = [&](const auto& steps) {
-                    const numerics::tile_amax amax = amax_of(steps, row, first, last, lane);
-                    if (lane == 0) atomicMax(words + tensor, numerics::amax_to_word(amax));
-                  };
-                  if constexpr (std::is_same_v<Arithmetic, hardware>) {
-                    using enum format_id;
-                    constexpr rounding any = rounding::nearest_even;
-                    if (row.format == fp32) return by(reduction_by_hardware<fp32, fp32, any>{});
-                    if (row.format == fp16) return by(reduction_by_hardware<fp16, fp32, any>{});
-                    by(reduction_by_hardware<bf16, fp32, any>{});
-                  } else {
-                    by(reduction_by_definition{spec_of(row.format), {}});
-                  }
-                });
+  for_each_part(list, range, [&](const range_part& part) {
+    const auto by = [&](const auto& steps) {
+      const numerics::tile_amax amax = amax_of(steps, part);
+      if (part.lane == 0) atomicMax(words + part.tensor, numerics::amax_to_word(amax));
+    };
+    if constexpr (std::is_same_v<Arithmetic, hardware>) {
+      using enum format_id;
+      constexpr rounding any = rounding::nearest_even;
+      if (part.row.format == fp32) return by(reduction_by_hardware<fp32, fp32, any>{});
+      if (part.row.format == fp16) return by(reduction_by_hardware<fp16, fp32, any>{});
+      by(reduction_by_hardware<bf16, fp32, any>{});
+    } else {
+      by(reduction_by_definition{spec_of(part.row.format), {}});
+    }
+  });
 }
 
 /// The scale of each tensor from its amax over all ranks. One thread per tensor.
@@ -260,24 +263,21 @@ __global__ void __launch_bounds__(list_threads, list_residents)
     contributions_kernel(const reduction_list list, const list_range range,
                          const reduction_task task, const Steps steps,
                          std::byte* const communication) {
-  for_each_part(list, range,
-                [&](const list_row& row, std::uint32_t tensor, std::int64_t start,
-                    std::int64_t first, std::int64_t last, unsigned lane) {
-                  const tile_scale scale = scale_of(list, tensor);
-                  const elements codes{row, steps.own_bytes()};
-                  std::byte* const out = communication + (start - range.begin) * steps.sent_bytes();
+  for_each_part(list, range, [&](const range_part& part) {
+    const tile_scale scale = scale_of(list, part.tensor);
+    const elements codes{part.row, steps.own_bytes()};
+    std::byte* const out = communication + (part.start - range.begin) * steps.sent_bytes();
 #pragma unroll(unrolled_contributions <Steps>)
-                  for (std::int64_t i = first + lane; i < last; i += 32) {
-                    std::uint32_t dither = 0;
-                    if (steps.round() == rounding::stochastic) {
-                      dither = dither_of(task.random,
-                                         task.index + static_cast<std::uint64_t>(start + i));
-                    }
-                    const std::uint32_t x = steps.own_value(codes.load(i));
-                    store_aligned(out + i * steps.sent_bytes(), steps.sent_bytes(),
-                                  steps.contribution(scale, x, dither));
-                  }
-                });
+    for (std::int64_t i = part.first + part.lane; i < part.last; i += 32) {
+      std::uint32_t dither = 0;
+      if (steps.round() == rounding::stochastic) {
+        dither = dither_of(task.random, task.index + static_cast<std::uint64_t>(part.start + i));
+      }
+      const std::uint32_t x = steps.own_value(codes.load(i));
+      store_aligned(out + i * steps.sent_bytes(), steps.sent_bytes(),
+                    steps.contribution(scale, x, dither));
+    }
+  });
 }
 
 /// Sums the contributions of all ranks, in rank order, and rounds the sums to the tensors' format.
@@ -286,23 +286,20 @@ __global__ void __launch_bounds__(list_threads, list_residents)
     sums_kernel(const reduction_list list, const list_range range, const reduction_task task,
                 const Steps steps, const std::byte* const communication, const std::int64_t share,
                 std::byte* const sums) {
-  for_each_part(list, range,
-                [&](const list_row&, std::uint32_t tensor, std::int64_t start, std::int64_t first,
-                    std::int64_t last, unsigned lane) {
-                  const tile_scale scale = scale_of(list, tensor);
-                  const int sent = steps.sent_bytes(), own = steps.own_bytes();
-                  const std::int64_t before = start - range.begin;
-                  for (std::int64_t i = before + first + lane; i < before + last; i += 32) {
-                    std::uint32_t total =
-                        steps.sent_value(load_aligned(communication + i * sent, sent));
+  for_each_part(list, range, [&](const range_part& part) {
+    const tile_scale scale = scale_of(list, part.tensor);
+    const int sent = steps.sent_bytes(), own = steps.own_bytes();
+    const std::int64_t before = part.start - range.begin;
+    for (std::int64_t i = before + part.first + part.lane; i < before + part.last; i += 32) {
+      std::uint32_t total = steps.sent_value(load_aligned(communication + i * sent, sent));
 #pragma unroll 4
-                    for (int rank = 1; rank < task.ranks; ++rank) {
-                      const std::byte* const code = communication + (rank * share + i) * sent;
-                      total = steps.sum(total, steps.sent_value(load_aligned(code, sent)));
-                    }
-                    store_aligned(sums + i * own, own, steps.result(scale, total, task.factor));
-                  }
-                });
+      for (int rank = 1; rank < task.ranks; ++rank) {
+        const std::byte* const code = communication + (rank * share + i) * sent;
+        total = steps.sum(total, steps.sent_value(load_aligned(code, sent)));
+      }
+      store_aligned(sums + i * own, own, steps.result(scale, total, task.factor));
+    }
+  });
 }
 
 /// Copies dense codes to the elements of a range.
@@ -310,16 +307,14 @@ template <int Bytes>
 __global__ void __launch_bounds__(list_threads, list_residents)
     results_kernel(const reduction_list list, const list_range range,
                    const std::byte* const results) {
-  for_each_part(list, range,
-                [&](const list_row& row, std::uint32_t, std::int64_t start, std::int64_t first,
-                    std::int64_t last, unsigned lane) {
-                  const elements codes{row, Bytes};
-                  const std::int64_t before = start - range.begin;
+  for_each_part(list, range, [&](const range_part& part) {
+    const elements codes{part.row, Bytes};
+    const std::int64_t before = part.start - range.begin;
 #pragma unroll 4
-                  for (std::int64_t i = first + lane; i < last; i += 32) {
-                    codes.store(i, load_aligned(results + (before + i) * Bytes, Bytes));
-                  }
-                });
+    for (std::int64_t i = part.first + part.lane; i < part.last; i += 32) {
+      codes.store(i, load_aligned(results + (before + i) * Bytes, Bytes));
+    }
+  });
 }
 
 }  // namespace samebits::cuda
