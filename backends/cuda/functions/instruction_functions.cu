@@ -1,7 +1,6 @@
 // Functions of arrays and their gradients by the GPU's instructions, by all rules but `exact`, for
 // cuda-native.
 #include <cstdint>
-#include <utility>
 
 #include "backends/cuda/functions/function_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"
@@ -61,22 +60,13 @@ constexpr bool has_kernel(function f, format_id format, bool gradient) {
          (!gradient && numerics::has_function(cuda_13_0, f, format));
 }
 
-template <format_id Format, function F, bool Gradient>
-void launch_one_function(const backends::evaluate_call& call, void* stream) {
-  if constexpr (has_kernel(F, Format, Gradient)) {
-    launch_function(what, instruction_op<Format, F, Gradient>{call.plan}, call, stream);
-  }
-}
-
 template <format_id Format, bool Gradient>
 void launch_each(const backends::evaluate_call& call, void* stream) {
-  using launch = void (*)(const backends::evaluate_call&, void*);
-  [&]<int... F>(std::integer_sequence<int, F...>) {
-    constexpr launch launches[] = {
-        launch_one_function<Format, static_cast<function>(F), Gradient>...};
-    launches[static_cast<int>(call.plan.of)](call, stream);
-  }
-  (std::make_integer_sequence<int, enum_count<function>>{});
+  with_enumerator(call.plan.of, [&]<function F>() {
+    if constexpr (has_kernel(F, Format, Gradient)) {
+      launch_function(what, instruction_op<Format, F, Gradient>{call.plan}, call, stream);
+    }
+  });
 }
 
 }  // namespace
