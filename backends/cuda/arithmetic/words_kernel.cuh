@@ -108,15 +108,12 @@ __global__ void __launch_bounds__(block_threads) words_kernel(const word_task t)
   }
 }
 
-/// Launches words_kernel. A row's last, incomplete vector counts as a vector.
+/// Launches words_kernel.
 template <class Step>
 void launch_words(const word_task& t, cudaStream_t stream) {
-  constexpr std::uint64_t pack = 16 / Step::width;
-  constexpr std::uint64_t tile = std::uint64_t{block_threads} * word_packs;
-  const std::uint64_t packs = (t.cols + pack - 1) / pack;
-  const std::uint64_t rows = t.rows < 65535 ? t.rows : 65535;
-  const dim3 grid(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
-  launch_kernel("cuda-native: compute", words_kernel<Step>, grid, block_threads, 0, stream, t);
+  launch_kernel("cuda-native: compute", words_kernel<Step>,
+                row_grid(t.rows, t.cols, 16 / Step::width, word_packs), block_threads, 0, stream,
+                t);
 }
 
 }  // namespace samebits::cuda

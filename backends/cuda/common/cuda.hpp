@@ -2,8 +2,6 @@
 // allocate nor synchronize.
 #pragma once
 
-#include <optional>
-
 #include "backends/dispatch/backend.hpp"
 #include "backends/self_test/probe_report.hpp"
 
@@ -12,16 +10,6 @@ namespace samebits::cuda {
 /// cuda-emulated and cuda-native.
 extern const backends::backend emulated;
 extern const backends::backend native;
-
-struct dense_rows;
-
-/// The call as dense rows for dense_kernel, or nothing if strides or alignment do not allow dense
-/// rows. A matrix without gaps becomes one row.
-///
-/// @param pack elements of a vector that dense_kernel loads at once
-/// @param index_multiple for stochastic rounding: divisor of every row's first random index
-std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
-                                       int index_multiple);
 
 /// Runs the self-test's probes on the current device, on a stream of their own, and waits.
 void probes_on_device(backends::probe_report& report);

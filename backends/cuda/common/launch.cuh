@@ -145,13 +145,14 @@ __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const
   }
 }
 
-/// Grid of dense_kernel. A row's last, incomplete vector counts as a vector.
-template <class Op>
-dim3 dense_grid(const dense_rows& d) {
-  const std::uint64_t packs = d.cols / Op::pack + (d.cols % Op::pack != 0 ? 1 : 0);
-  constexpr std::uint64_t tile = std::uint64_t{block_threads} * Op::packs;
-  const std::uint64_t rows = d.rows < 65535 ? d.rows : 65535;
-  return dim3(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
+/// Grid of dense_kernel and words_kernel, for threads of `packs` vectors of `pack` elements. A row's
+/// last, incomplete vector counts as a vector.
+inline dim3 row_grid(std::uint64_t rows, std::uint64_t cols, std::uint64_t pack,
+                     std::uint64_t packs) {
+  const std::uint64_t tile = block_threads * packs;
+  const std::uint64_t vectors = cols / pack + (cols % pack != 0 ? 1 : 0);
+  return dim3(static_cast<unsigned>((vectors + tile - 1) / tile),
+              static_cast<unsigned>(rows < 65535 ? rows : 65535));
 }
 
 }  // namespace samebits::cuda

@@ -3,16 +3,15 @@
 //   dense_kernel     contiguous, aligned rows of 8, 16 and 32-bit formats, by vectors
 //   general_kernel   fp64 and all other layouts, element by element
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/cuda.hpp"
-#include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/convert/convert_ops.cuh"
 #include "backends/cuda/convert/convert_select.cuh"
+#include "backends/cuda/convert/dense_launch.cuh"
 
 namespace samebits::cuda {
 namespace {
@@ -65,17 +64,12 @@ void launch_general(const convert_call& call, cudaStream_t stream) {
 }  // namespace
 
 void launch_emulated(const convert_call& call, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
   const auto dense = [&](const auto& op) {
-    using op_type = std::decay_t<decltype(op)>;
-    const auto d = dense_layout(call, op_type::pack, op_type::index_multiple);
-    if (!d) return false;
-    launch_kernel("cuda-emulated: convert", dense_kernel<op_type>, dense_grid<op_type>(*d),
-                  block_threads, 0, on, op, *d);
-    return true;
+    return launch_dense("cuda-emulated: convert", op, call, stream);
   };
   const conversion what{call.in.format, call.out.format, call.rule, call.random};
-  if (!with_fixed_op(what, dense) && !with_general_op(what, dense)) launch_general(call, on);
+  if (!with_fixed_op(what, dense) && !with_general_op(what, dense))
+    launch_general(call, static_cast<cudaStream_t>(stream));
 }
 
 }  // namespace samebits::cuda

@@ -3,9 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/cuda.hpp"
-#include "backends/cuda/common/error.hpp"
-#include "backends/cuda/common/launch.cuh"
-#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/convert/dense_launch.cuh"
 #include "backends/cuda/convert/native_op.cuh"
 
 namespace samebits::cuda {
@@ -13,18 +11,6 @@ namespace {
 
 using backends::convert_call;
 using enum format_id;
-
-/// Launches dense_kernel; false for strides or alignment that dense_kernel does not support.
-template <format_id From, format_id To, bool Saturate>
-bool launch_pair(const convert_call& call, cudaStream_t stream) {
-  using op_type = native_op<From, To, Saturate>;
-  const op_type op{{Saturate, {}}};
-  const auto d = dense_layout(call, op_type::pack, 1);
-  if (!d) return false;
-  launch_kernel("cuda-native: convert", dense_kernel<op_type>, dense_grid<op_type>(*d),
-                block_threads, 0, stream, op, *d);
-  return true;
-}
 
 /// Whether a pair of formats has a kernel. fp16 and bf16 into fp32, and FP8 into FP8, have none: the
 /// definition converts them.
@@ -38,25 +24,26 @@ constexpr bool has_kernel(format_id from, format_id to) {
 }  // namespace
 
 bool native_supports(const convert_call& call) {
-  return has_kernel(call.in.format, call.out.format) &&
-         call.rule.rounding == rounding::nearest_even &&
-         call.rule.overflow != overflow::saturate_finite && call.rule.nan == nan_policy::canonical;
+  return has_kernel(call.in.format, call.out.format) && supports_native_op(call.rule);
 }
 
 void launch_native(const convert_call& call, void* stream) {
-  const auto s = static_cast<cudaStream_t>(stream);
-  bool done = false;
-  backends::visit_list_format(call.in.format, [&](auto from) {
-    backends::visit_list_format(call.out.format, [&](auto to) {
-      constexpr format_id From = decltype(from)::id, To = decltype(to)::id;
+  const auto dense = [&](const auto& op) {
+    return launch_dense("cuda-native: convert", op, call, stream);
+  };
+  const bool done = backends::with_list_format(call.in.format, [&]<format_id From>() {
+    return backends::with_list_format(call.out.format, [&]<format_id To>() {
       if constexpr (has_kernel(From, To)) {
-        done = call.rule.overflow == overflow::saturate ? launch_pair<From, To, true>(call, s)
-                                                        : launch_pair<From, To, false>(call, s);
+        if (call.rule.overflow == overflow::saturate) {
+          return dense(native_op<From, To, true>{{true, {}}});
+        }
+        return dense(native_op<From, To, false>{{false, {}}});
       }
+      return false;
     });
   });
   // Strided and unaligned views use the definition's general kernel, which gives the same bits.
-  if (!done) return launch_emulated(call, stream);
+  if (!done) launch_emulated(call, stream);
 }
 
 }  // namespace samebits::cuda

@@ -18,6 +18,12 @@
 
 namespace samebits::cuda {
 
+/// Whether native_op has the rule.
+constexpr bool supports_native_op(const cast_rule& rule) {
+  return rule.rounding == rounding::nearest_even && rule.overflow != overflow::saturate_finite &&
+         rule.nan == nan_policy::canonical;
+}
+
 /// The fp32 result of binary32 bits x: NaN becomes canonical and, if Saturate, Inf becomes max
 /// finite.
 template <bool Saturate>

@@ -40,10 +40,7 @@ void launch_pair(const cast_lists& lists, overflow on_overflow, cudaStream_t str
 
 }  // namespace
 
-bool supports_native_cast(const cast_rule& rule) {
-  return rule.rounding == rounding::nearest_even && rule.overflow != overflow::saturate_finite &&
-         rule.nan == nan_policy::canonical;
-}
+bool supports_native_cast(const cast_rule& rule) { return supports_native_op(rule); }
 
 void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,
                         overflow on_overflow, cudaStream_t stream) {
