@@ -102,9 +102,7 @@ template <format_id F>
 __device__ __forceinline__ scaled_statistics scale_vectors(std::byte* data, int count,
                                                            unsigned lane, std::uint32_t factor) {
   constexpr int n = vector_elements<F>;
-  constexpr std::uint32_t inf = spec_of(F).storage_bits == 32 ? 0x7F800000u
-                                : F == format_id::fp16        ? 0x7C00u
-                                                              : 0x7F80u;
+  constexpr auto inf = static_cast<std::uint32_t>(numerics::inf_code(spec_of(F)));
   const vectors<F, n> all{data};
   scaled_statistics seen;
   std::uint32_t largest = 0;
@@ -208,40 +206,37 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     atomicMax(&report->amax_bits, amax);
 }
 
-// --- accumulate: acc = RN(acc + RN(x * scale)) in binary32, rounded to the format of acc
-
-/// Accumulates a dense chunk by vectors and by the hardware.
-template <format_id Acc, format_id X>
-__device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x, int count,
-                                                   unsigned lane, std::uint32_t scale) {
-  constexpr int n = vector_elements<Acc, X>;
-  const vectors<Acc, n> sums{acc};
-  const vectors<X, n> terms{x};
+/// out = f(x, y) in binary32, for dense chunks, by vectors and by the hardware. out may be x.
+template <format_id F, format_id G, class Function>
+__device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, std::byte* y,
+                                                int count, unsigned lane, const Function& f) {
+  constexpr int n = vector_elements<F, G>;
+  const vectors<F, n> sums{out}, first{x};
+  const vectors<G, n> second{y};
   by_vectors<n, 4>(
       count, lane,
       [&](auto group, int i) {
-        code_vector<Acc, n> s[group.count];
-        code_vector<X, n> v[group.count];
-        sums.load(s, i);
-        terms.load(v, i);
+        code_vector<F, n> s[group.count];
+        code_vector<G, n> t[group.count];
+        first.load(s, i);
+        second.load(t, i);
 #pragma unroll
         for (int k = 0; k < group.count; ++k) {
-          value_vector<n> sum = values_of<Acc>(s[k]);
-          const value_vector<n> term = values_of<X>(v[k]);
+          value_vector<n> sum = values_of<F>(s[k]);
+          const value_vector<n> term = values_of<G>(t[k]);
 #pragma unroll
-          for (int e = 0; e < n; ++e) {
-            sum.x[e] = numerics::accumulated_value<hardware>(sum.x[e], term.x[e], scale);
-          }
-          sums.store(codes_of<Acc>(sum), i, k);
+          for (int e = 0; e < n; ++e) sum.x[e] = f(sum.x[e], term.x[e]);
+          sums.store(codes_of<F>(sum), i, k);
         }
       },
       [&](int i) {
-        std::byte* const p = acc + i * vectors<Acc, n>::element;
-        store_value<Acc>(
-            p, numerics::accumulated_value<hardware>(
-                   load_value<Acc>(p), load_value<X>(x + i * vectors<X, n>::element), scale));
+        const int at = i * vectors<F, n>::element;
+        store_value<F>(out + at,
+                       f(load_value<F>(x + at), load_value<G>(y + i * vectors<G, n>::element)));
       });
 }
+
+// --- accumulate: acc = RN(acc + RN(x * scale)) in binary32, rounded to the format of acc
 
 /// Accumulates any chunk, element by element.
 template <class Arithmetic>
@@ -271,46 +266,18 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
         }
         with_wide(row.format, [&](auto f) {
           with_any(from.format, [&](auto g) {
-            accumulate_vectors<f.value, g.value>(chunk_begin<f.value>(row, c),
-                                                 chunk_begin<g.value>(from, c),
-                                                 static_cast<int>(c.count), lane, scale);
+            std::byte* const acc = chunk_begin<f.value>(row, c);
+            combine_vectors<f.value, g.value>(
+                acc, acc, chunk_begin<g.value>(from, c), static_cast<int>(c.count), lane,
+                [scale](std::uint32_t sum, std::uint32_t x) {
+                  return numerics::accumulated_value<hardware>(sum, x, scale);
+                });
           });
         });
       });
 }
 
 // --- axpby: out = RN(RN(a * x) + RN(b * y)) in binary32, rounded to the format of out
-
-/// out = a * x + b * y for dense chunks of one format, by vectors and by the hardware.
-template <format_id F>
-__device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, std::byte* y,
-                                                int count, unsigned lane, std::uint32_t a,
-                                                std::uint32_t b) {
-  constexpr int n = vector_elements<F>;
-  const vectors<F, n> sums{out}, first{x}, second{y};
-  by_vectors<n, 4>(
-      count, lane,
-      [&](auto group, int i) {
-        code_vector<F, n> s[group.count], t[group.count];
-        first.load(s, i);
-        second.load(t, i);
-#pragma unroll
-        for (int k = 0; k < group.count; ++k) {
-          value_vector<n> sum = values_of<F>(s[k]);
-          const value_vector<n> term = values_of<F>(t[k]);
-#pragma unroll
-          for (int e = 0; e < n; ++e) {
-            sum.x[e] = numerics::combined_value<hardware>(a, sum.x[e], b, term.x[e]);
-          }
-          sums.store(codes_of<F>(sum), i, k);
-        }
-      },
-      [&](int i) {
-        const int at = i * vectors<F, n>::element;
-        store_value<F>(out + at, numerics::combined_value<hardware>(a, load_value<F>(x + at), b,
-                                                                    load_value<F>(y + at)));
-      });
-}
 
 /// out = a * x + b * y for any chunks, element by element.
 template <class Arithmetic>
@@ -339,9 +306,11 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
           return combine_any<Arithmetic>(row, x, y, c, lane, call.a, call.b);
         }
         with_wide(row.format, [&](auto f) {
-          combine_vectors<f.value>(chunk_begin<f.value>(row, c), chunk_begin<f.value>(x, c),
-                                   chunk_begin<f.value>(y, c), static_cast<int>(c.count), lane,
-                                   call.a, call.b);
+          combine_vectors<f.value, f.value>(
+              chunk_begin<f.value>(row, c), chunk_begin<f.value>(x, c), chunk_begin<f.value>(y, c),
+              static_cast<int>(c.count), lane, [&](std::uint32_t first, std::uint32_t second) {
+                return numerics::combined_value<hardware>(call.a, first, call.b, second);
+              });
         });
       });
 }
