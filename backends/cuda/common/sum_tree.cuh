@@ -48,18 +48,6 @@ struct turn_tree {
     return Arithmetic::add_partial_sums(kept, of_lane(sent, 1 << Bit));
   }
 
-  /// Combines the partial sums of 2^Bits turns.
-  template <int Bits>
-  __device__ __forceinline__ static partial_sum of_partial_sums(const partial_sum* partial_sums) {
-    if constexpr (Bits == 0) {
-      return *partial_sums;
-    } else {
-      const partial_sum even = of_partial_sums<Bits - 1>(partial_sums);
-      const partial_sum odd = of_partial_sums<Bits - 1>(partial_sums + (1 << (Bits - 1)));
-      return exchanged<Bits - 1>(even, odd);
-    }
-  }
-
   /// Combines 2^Bits turns, starting with turn `first`. of_group(turn) returns the combined partial
   /// sums of 2^GroupBits turns.
   template <int Bits, int GroupBits, class OfGroup>
@@ -82,6 +70,14 @@ struct turn_tree {
         warp_partial_sum<Arithmetic, TurnBits, 5>(all));
   }
 };
+
+/// Combines N neighbouring partial sums, N a power of two, into the first one.
+template <class Arithmetic, int N>
+__device__ __forceinline__ void combine_neighbours(typename Arithmetic::partial_sum* s) {
+#pragma unroll
+  for (int k = 0; k < N / 2; ++k) s[k] = Arithmetic::add_partial_sums(s[2 * k], s[2 * k + 1]);
+  if constexpr (N > 2) combine_neighbours<Arithmetic, N / 2>(s);
+}
 
 /// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
 /// Arithmetic::no_partial_sum() if count is 0.
@@ -113,13 +109,7 @@ struct block_tree {
       partial_sum partial_sums[Inputs];
 #pragma unroll
       for (int k = 0; k < Inputs; ++k) partial_sums[k] = i + k < count ? input(i + k) : zero;
-#pragma unroll
-      for (int width = Inputs / 2; width > 0; width /= 2) {
-#pragma unroll
-        for (int k = 0; k < width; ++k)
-          partial_sums[k] =
-              Arithmetic::add_partial_sums(partial_sums[2 * k], partial_sums[2 * k + 1]);
-      }
+      combine_neighbours<Arithmetic, Inputs>(partial_sums);
       const partial_sum own = warp_partial_sum<Arithmetic>(partial_sums[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
       __syncthreads();  // of_warp[] has two halves, so one barrier a turn is enough

@@ -42,12 +42,6 @@ struct hardware {
     const double wide = static_cast<double>(__uint_as_float(x));
     return __dmul_rn(wide, wide);
   }
-  /// RN(RN(x * x) + RN(y * y)) of widened binary32. Both squares are exact, and so is the product
-  /// in the fma. One rounding is left.
-  __device__ __forceinline__ static partial_sum square_pair(float x, float y) {
-    const double a = static_cast<double>(x), b = static_cast<double>(y);
-    return __fma_rn(a, a, __dmul_rn(b, b));
-  }
   __device__ __forceinline__ static partial_sum add_partial_sums(partial_sum a, partial_sum b) {
     return __dadd_rn(a, b);
   }

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/common/sum_tree.cuh"
 
 namespace samebits::cuda {
 namespace {
@@ -26,19 +27,17 @@ struct combined_part {
 };
 
 /// Combines the partial sums [part * sums_a_block, (part + 1) * sums_a_block) and one of `parts` equal shares
-/// of the counts. Thread 0 gets the result; all threads of the block must call. Missing partial
-/// sums count as +0, which changes no sum of squares.
+/// of the counts. Thread 0 gets the result; all threads of the block must call.
 __device__ __forceinline__ combined_part combine_part(const statistics_parts& from,
                                                       std::uint64_t part, std::uint64_t parts) {
-  constexpr unsigned of_thread = sums_a_block / block_threads, warps = block_threads / 32;
-  __shared__ quantize_sums partial_sums[warps];
-  const std::uint64_t first = part * sums_a_block + threadIdx.x * of_thread;
-  quantize_sums up[of_thread];
-#pragma unroll
-  for (unsigned k = 0; k < of_thread; ++k) {
-    if (first + k < from.partial_sum_count) up[k] = from_other_block(from.partial_sums + first + k);
-  }
+  using tree = block_tree<paired_sums, block_threads, sums_a_block / block_threads>;
+  __shared__ typename tree::scratch scratch;
+  const std::uint64_t first = part * sums_a_block;
+  const std::uint64_t count = min(std::uint64_t{sums_a_block}, from.partial_sum_count - first);
   combined_part all;
+  all.sums = tree::sum(count, scratch, [&](std::uint64_t i) {
+    return from_other_block(from.partial_sums + first + i);
+  });
   if (threadIdx.x < 32) {
     const std::uint64_t share = (from.count_count + parts - 1) / parts;
     const std::uint64_t end = min(from.count_count, (part + 1) * share);
@@ -47,12 +46,6 @@ __device__ __forceinline__ combined_part combine_part(const statistics_parts& fr
     }
     for (int apart = 1; apart < 32; apart <<= 1) all.counts.combine(of_lane(all.counts, apart));
   }
-  combine_neighbours<of_thread>(up);
-  all.sums = combined_lanes(up[0], 32);
-  __syncthreads();  // before partial_sums[] is written again
-  if (threadIdx.x % 32 == 0) partial_sums[threadIdx.x / 32] = all.sums;
-  __syncthreads();
-  all.sums = combined_lanes(partial_sums[threadIdx.x % warps], warps);
   return all;
 }
 

@@ -28,16 +28,6 @@ __device__ __forceinline__ quantize_sums combined(const quantize_sums& a, const 
   return {__dadd_rn(a.signal, b.signal), __dadd_rn(a.noise, b.noise)};
 }
 
-__device__ __forceinline__ double combined(double a, double b) { return __dadd_rn(a, b); }
-
-/// Combines N neighbouring partial sums, N a power of two, into n[0].
-template <unsigned N, class Sums>
-__device__ __forceinline__ void combine_neighbours(Sums* n) {
-#pragma unroll
-  for (unsigned i = 0; i < N / 2; ++i) n[i] = combined(n[2 * i], n[2 * i + 1]);
-  if constexpr (N > 2) combine_neighbours<N / 2>(n);
-}
-
 /// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ quantize_sums of_lane(const quantize_sums& sums, int apart) {
   return {__shfl_xor_sync(all_lanes, sums.signal, apart),

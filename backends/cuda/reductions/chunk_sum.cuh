@@ -153,7 +153,7 @@ class chunk_sum {
       seen(x[i]);
       partial_sums[i] = element_sums<F, What, Number>::of(x[i], y[i]);
     }
-    return tree::template of_partial_sums<GroupBits>(partial_sums);
+    return tree::template of_turns<GroupBits, 0>(0, [&](int i) { return partial_sums[i]; });
   }
 
   // Codes of missing elements. Then a sum adds -0, a dot product -0 * 1 and a sum of squares +0,

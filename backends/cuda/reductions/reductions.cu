@@ -3,8 +3,8 @@
 //
 // A sum takes three kinds of launches:
 //   partial_sums_kernel   one warp per chunk of 4096 elements: one partial sum per chunk
-//   combine_kernel one block per 4096 partial sums, while there are more than 4096
-//   root_kernel    one block: the result
+//   combine_kernel        one block per 4096 partial sums, while there are more than 4096; then one
+//                         block: the result
 #include "backends/cuda/reductions/reductions.hpp"
 
 #include <cuda_runtime.h>
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
@@ -136,28 +137,24 @@ __global__ void __launch_bounds__(reduction_threads)
 /// Partial sums that one block combines.
 constexpr std::uint64_t partial_sums_per_block = 4096;
 
-/// One level: combines partial_sums_per_block neighbouring partial sums per block.
-template <class Number>
+/// One level: combines partial_sums_per_block neighbouring partial sums per block. Root: the last
+/// level, which writes the call's result; one block.
+template <class Number, bool Root>
 __global__ void __launch_bounds__(reduction_threads)
     combine_kernel(const Number* const partial_sums, const std::uint64_t count,
-                   Number* const combined) {
+                   std::conditional_t<Root, double, Number>* const combined) {
   using tree = block_tree<signed_sums<Number>, reduction_threads>;
   __shared__ typename tree::scratch scratch;
   const std::uint64_t first = std::uint64_t{blockIdx.x} * partial_sums_per_block;
   const std::uint64_t own = min(partial_sums_per_block, count - first);
   const Number sum =
       tree::sum(own, scratch, [&](std::uint64_t i) { return partial_sums[first + i]; });
-  if (threadIdx.x == 0) combined[blockIdx.x] = sum;
-}
-
-/// The result from 1 to partial_sums_per_block partial sums. One block.
-template <class Number>
-__global__ void __launch_bounds__(reduction_threads)
-    root_kernel(const Number* const partial_sums, const std::uint64_t count, double* const result) {
-  using tree = block_tree<signed_sums<Number>, reduction_threads>;
-  __shared__ typename tree::scratch scratch;
-  const Number sum = tree::sum(count, scratch, [&](std::uint64_t i) { return partial_sums[i]; });
-  if (threadIdx.x == 0) *result = returned_sum(sum);
+  if (threadIdx.x != 0) return;
+  if constexpr (Root) {
+    *combined = returned_sum(sum);
+  } else {
+    combined[blockIdx.x] = sum;
+  }
 }
 
 /// A sequential dot product: one thread adds the products in index order; all threads of the block
@@ -215,13 +212,13 @@ void enqueue_tree(const reduction_call& call, arithmetic by, double* result, std
   }
   while (count > partial_sums_per_block) {
     const std::uint64_t next = combined(count);
-    launch_kernel("reduction", combine_kernel<Number>, static_cast<unsigned>(next),
+    launch_kernel("reduction", combine_kernel<Number, false>, static_cast<unsigned>(next),
                   reduction_threads, 0, stream, partial_sums, count, partial_sums + count);
     partial_sums += count;
     count = next;
   }
-  launch_kernel("reduction", root_kernel<Number>, 1, reduction_threads, 0, stream, partial_sums,
-                count, result);
+  launch_kernel("reduction", combine_kernel<Number, true>, 1, reduction_threads, 0, stream,
+                partial_sums, count, result);
 }
 
 template <class Number>

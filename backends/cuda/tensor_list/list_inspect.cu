@@ -209,11 +209,9 @@ void enqueue_chunk_statistics(const tensor_tables& list, list_layout shape, insp
                           on),
           "clear the exponents");
   }
-  if (list.chunks != 0 && distribution) {
-    enqueue_chunks<inspect_counts::distribution>(list, shape, memory, by, on);
-  } else if (list.chunks != 0) {
-    enqueue_chunks<inspect_counts::nonfinite>(list, shape, memory, by, on);
-  }
+  if (list.chunks == 0) return;
+  (distribution ? enqueue_chunks<inspect_counts::distribution>
+                : enqueue_chunks<inspect_counts::nonfinite>)(list, shape, memory, by, on);
 }
 
 void enqueue_tensor_statistics(const tensor_tables& list, list_layout shape, inspect_counts counts,

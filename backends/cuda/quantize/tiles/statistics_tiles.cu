@@ -53,7 +53,7 @@ struct vector_sums {
     quantize_sums sums[8];
 #pragma unroll
     for (unsigned k = 0; k < 8; ++k) sums[k] = of_vector[slot(threadIdx.x * 8 + k)];
-    combine_neighbours<8>(sums);
+    combine_neighbours<paired_sums, 8>(sums);
     return sums[0];
   }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/common/sum_tree.cuh"
 #include "backends/cuda/instructions/fp8.cuh"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
@@ -86,7 +87,7 @@ __device__ __forceinline__ coded_vector coded(const vector8<From>& x, const tile
         sum_of_squares<is_half<From>>(error_of<From>(a, __fmul_rn(values.x, dequantization_scale)),
                                       error_of<From>(b, __fmul_rn(values.y, dequantization_scale)));
   }
-  combine_neighbours<vector_length / 2>(sums);
+  combine_neighbours<paired_sums, vector_length / 2>(sums);
   const auto word = [&](int i) { return pairs[i] | std::uint32_t{pairs[i + 1]} << 16; };
   return {make_uint2(word(0), word(2)), sums[0]};
 }
