@@ -131,23 +131,6 @@ template <row_function F, int V, int J>
 inline constexpr bool left_to_memory = backends::is_of_scores(F) &&
                                        (J % 3 == 0 || (V == 1 && backends::is_gradient(F)));
 
-/// Enqueues rows_in_registers for rows that one warp of PyTorch's adds: 32 / V threads a row.
-template <class Numbers, row_function F, int V>
-bool launch_of_warp(const row_launch& d, cudaStream_t stream) {
-  constexpr int registers = held_elements<Numbers, F, V>;
-  constexpr int threads = torch::warp_lanes / V;
-  // Masks of scores would spill registers.
-  constexpr int blocks =
-      backends::is_of_scores(F) && V <= (backends::is_gradient(F) ? 2 : 1) ? 3 : 4;
-  if (d.orders.n > registers * threads || !has_row_vectors<Numbers>(d, V)) return false;
-  if constexpr (!left_to_memory<F, V, registers / V>) {
-    launch_rows(rows_in_registers<Numbers, F, V, registers / V, V, 128, threads, blocks>, d,
-                threads, 0, stream);
-    return true;
-  }
-  return false;
-}
-
 /// Enqueues rows_in_registers for rows of up to J vectors a thread. Count: `threads`, or 0.
 template <class Numbers, row_function F, int V, int J, int A, int Threads, int Count, int Blocks>
 bool launch_of_block(const row_launch& d, int threads, cudaStream_t stream) {
@@ -158,6 +141,17 @@ bool launch_of_block(const row_launch& d, int threads, cudaStream_t stream) {
     return true;
   }
   return false;
+}
+
+/// Enqueues rows_in_registers for rows that one warp of PyTorch's adds: 32 / V threads a row.
+template <class Numbers, row_function F, int V>
+bool launch_of_warp(const row_launch& d, cudaStream_t stream) {
+  constexpr int registers = held_elements<Numbers, F, V>;
+  constexpr int threads = torch::warp_lanes / V;
+  // Masks of scores would spill registers.
+  constexpr int blocks =
+      backends::is_of_scores(F) && V <= (backends::is_gradient(F) ? 2 : 1) ? 3 : 4;
+  return launch_of_block<Numbers, F, V, registers / V, V, 128, threads, blocks>(d, threads, stream);
 }
 
 /// Enqueues rows_in_registers if it serves the call, else returns false.
