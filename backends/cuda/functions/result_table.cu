@@ -37,12 +37,12 @@ __device__ __forceinline__ packed<8 * sizeof(Code), table_pack> looked_up(
 }
 
 /// Copies the table into shared memory.
-template <class Code, int Threads>
+template <class Code>
 __device__ __forceinline__ void load_table(const uint4* from, uint4* shared) {
   constexpr int vectors = table_operands * sizeof(Code) / sizeof(uint4);
 #pragma unroll
-  for (int i = 0; i < vectors / Threads; ++i) {
-    shared[i * Threads + threadIdx.x] = from[i * Threads + threadIdx.x];
+  for (int i = 0; i < vectors / table_threads; ++i) {
+    shared[i * table_threads + threadIdx.x] = from[i * table_threads + threadIdx.x];
   }
 }
 
@@ -51,32 +51,32 @@ __device__ __forceinline__ void load_table(const uint4* from, uint4* shared) {
 /// loaded before its thread stores its vector, so out may be in. Shared memory: 65,536 codes. Cost:
 /// about 4 instructions an element, and 3.4 cycles for 32 elements, as 3.4 of 32 random words lie in
 /// one bank.
-template <class Code, int Packs = table_packs, int Threads = table_threads>
-__global__ void __launch_bounds__(Threads, 1)
+template <class Code>
+__global__ void __launch_bounds__(table_threads, 1)
     table_kernel(const std::byte* in, std::byte* out, std::uint64_t count, const Code* results) {
   extern __shared__ uint4 shared[];
   using operands = packed<16, table_pack>;
   const std::uint64_t whole = count / table_pack;
-  const std::uint64_t step = std::uint64_t{gridDim.x} * Threads;
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * Threads + threadIdx.x;
-  operands x[Packs] = {};
+  const std::uint64_t step = std::uint64_t{gridDim.x} * table_threads;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * table_threads + threadIdx.x;
+  operands x[table_packs] = {};
   const auto load = [&](std::uint64_t at) {
 #pragma unroll
-    for (int p = 0; p < Packs; ++p) {
+    for (int p = 0; p < table_packs; ++p) {
       if (at + p * step < whole) x[p] = operands::load(in + (at + p * step) * sizeof(operands));
     }
   };
   load(first);
-  load_table<Code, Threads>(reinterpret_cast<const uint4*>(results), shared);
+  load_table<Code>(reinterpret_cast<const uint4*>(results), shared);
   __syncthreads();
   const auto* const table = reinterpret_cast<const Code*>(shared);
-  for (std::uint64_t at = first; at < whole; at += Packs * step) {
-    operands now[Packs];
+  for (std::uint64_t at = first; at < whole; at += table_packs * step) {
+    operands now[table_packs];
 #pragma unroll
-    for (int p = 0; p < Packs; ++p) now[p] = x[p];
-    load(at + Packs * step);
+    for (int p = 0; p < table_packs; ++p) now[p] = x[p];
+    load(at + table_packs * step);
 #pragma unroll
-    for (int p = 0; p < Packs; ++p) {
+    for (int p = 0; p < table_packs; ++p) {
       if (at + p * step < whole) {
         looked_up(now[p], table).store(out + (at + p * step) * table_pack * sizeof(Code));
       }

@@ -150,13 +150,7 @@ inline constexpr int tile_elements_of = vector_elements_of<F>* vectors_in_flight
 
 /// A call in vectors; blocks of elements and of absmaxes have sizes that are powers of two.
 template <int CodeBits>
-struct vectors_task {
-  std::byte* out;
-  const std::uint8_t* codes;
-  const std::uint32_t* absmax;
-  const std::uint8_t* codes_of_absmax;  ///< null without double quantization
-  int block_shift, absmax_shift;
-  std::uint32_t offset;
+struct vectors_task : dequantize_blocks_task {
   std::uint32_t numbers[1 << CodeBits];
 
   /// The absmaxes of the blocks of elements. Loads that do not depend on each other come together.
@@ -164,14 +158,14 @@ struct vectors_task {
                                               std::uint32_t (&a)[vectors_in_flight]) const {
     if (codes_of_absmax == nullptr) {
 #pragma unroll
-      for (int k = 0; k < vectors_in_flight; ++k) a[k] = absmax[elements[k] >> block_shift];
+      for (int k = 0; k < vectors_in_flight; ++k) a[k] = absmax[elements[k] >> block.shift];
       return;
     }
     std::uint32_t code[vectors_in_flight], number[vectors_in_flight];
 #pragma unroll
     for (int k = 0; k < vectors_in_flight; ++k) {
-      code[k] = codes_of_absmax[elements[k] >> block_shift];
-      a[k] = absmax[elements[k] >> block_shift >> absmax_shift];
+      code[k] = codes_of_absmax[elements[k] >> block.shift];
+      a[k] = absmax[elements[k] >> block.shift >> block_of_absmax.shift];
     }
 #pragma unroll
     for (int k = 0; k < vectors_in_flight; ++k) {
@@ -210,7 +204,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
   for (int k = 0; k < vectors_in_flight; ++k) {
     store_numbers<F, CodeBits>(numbers, words[k], absmax[k],
-                               t.out + (first + k * block_threads) * 16);
+                               t.elements + (first + k * block_threads) * 16);
   }
 }
 
@@ -224,9 +218,7 @@ std::uint64_t launch_vectors(const dequantize_blocks_task& t, cudaStream_t strea
       t.block_of_absmax.shift < 0) {
     return 0;
   }
-  vectors_task<CodeBits> v{
-      t.elements, t.codes, t.absmax, t.codes_of_absmax, t.block.shift, t.block_of_absmax.shift,
-      t.offset,   {}};
+  vectors_task<CodeBits> v{t, {}};
   const numerics::codebook_table& table = numerics::codebook_of(t.book, t.steps);
   std::copy_n(table.numbers, 1 << CodeBits, v.numbers);
   launch_kernel("dequantize_blocks", number_vectors_kernel<F, CodeBits>,

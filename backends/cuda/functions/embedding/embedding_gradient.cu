@@ -106,8 +106,8 @@ void enqueue(const backends::device_embedding_call& call, void* on, const Launch
         what);
   const std::int64_t count = call.grad.rows;
   if (count == 0) return;
-  const workspace memory(nullptr, rows_of_words::bytes_of(count), stream, what);
-  const rows_of_words rows(memory.data(), count);
+  const workspace memory(nullptr, rows_of_words({}, count).bytes, stream, what);
+  const rows_of_words rows(memory_layout(memory.data()), count);
   const auto none = static_cast<std::uint32_t>(out.rows);
   const int sorted = sort_rows(rows, call.indices, call.padding, none, stream);
   launch(embedding_launch{operand_of(call.grad), operand_of(out), rows.words[sorted],

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/warp.cuh"
 
 namespace samebits::cuda {
@@ -27,21 +28,15 @@ struct rows_of_words {
   std::uint32_t* counts;  ///< [sorted_digits, segments]
   std::int64_t count;
   std::int64_t segments;
+  std::size_t bytes;  ///< of the memory
 
-  [[nodiscard]] static std::int64_t segments_of(std::int64_t count) {
-    return (count + segment_rows - 1) / segment_rows;
-  }
-  [[nodiscard]] static std::size_t bytes_of(std::int64_t count) {
-    return static_cast<std::size_t>(2 * count * (sizeof(std::uint32_t) + sizeof(std::int64_t)) +
-                                    sorted_digits * segments_of(count) * sizeof(std::uint32_t));
-  }
-  /// In memory of bytes_of(count) bytes, aligned to 8.
-  rows_of_words(std::byte* memory, std::int64_t n) : count(n), segments(segments_of(n)) {
-    rows[0] = reinterpret_cast<std::int64_t*>(memory);
-    rows[1] = rows[0] + n;
-    words[0] = reinterpret_cast<std::uint32_t*>(rows[1] + n);
-    words[1] = words[0] + n;
-    counts = words[1] + n;
+  rows_of_words(memory_layout layout, std::int64_t n)
+      : count(n), segments((n + segment_rows - 1) / segment_rows) {
+    const auto size = static_cast<std::size_t>(n);
+    for (std::int64_t*& copy : rows) copy = layout.take<std::int64_t>(size);
+    for (std::uint32_t*& copy : words) copy = layout.take<std::uint32_t>(size);
+    counts = layout.take<std::uint32_t>(static_cast<std::size_t>(sorted_digits * segments));
+    bytes = layout.bytes();
   }
 };
 
