@@ -17,7 +17,8 @@ SAMEBITS_INLINE const std::byte* element_at(const const_matrix_view& v, std::int
          (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
 }
 SAMEBITS_INLINE std::byte* element_at(const matrix_view& v, std::int64_t row, std::int64_t col) {
-  return const_cast<std::byte*>(element_at(const_matrix_view(v), row, col));
+  return static_cast<std::byte*>(v.data) +
+         (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
 }
 
 /// The index of the random bits of element (row, col); `pitch` is resolved.
