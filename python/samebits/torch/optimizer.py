@@ -242,13 +242,9 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        recorded_calls.run(recorded_calls.STEP, lambda: recorded_calls.arguments_of_step(self), self._stepped)
+        recorded_calls.run(recorded_calls.STEP, lambda: recorded_calls.arguments_of_step(self), self._step,
+                           lambda: recorded_calls.states_of(self))
         return loss
-
-    def _stepped(self) -> list[list[Any]]:
-        """Step, and return the states of the parameters."""
-        self._step()
-        return recorded_calls.states_of(self)
 
     def _step(self) -> None:
         sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")

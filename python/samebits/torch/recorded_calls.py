@@ -27,15 +27,21 @@ UNSCALE = _operator("unscale", (0, "gradients"), (2, "report"))
 INSPECT = _operator("inspect_gradients", (2, "report"))
 
 
-def run(operator: Operator, arguments: Callable[[], list[Any]], kernels: Callable[[], Any]) -> None:
+def run(operator: Operator, arguments: Callable[[], list[Any]], kernels: Callable[[], None],
+        results: Callable[[], Any] = lambda: None) -> None:
     """Call kernels: as one operator of the innermost recorder, if one sees operators now.
 
-    arguments: makes the operator's arguments. kernels: returns its results.
+    arguments, results: make the operator's arguments and its results, for a recorder alone.
     """
     if not ACTIVE or not torch._C._len_torch_dispatch_stack():  # within a recorder's own work there is none
         kernels()
         return
-    ACTIVE[-1].see(operator, arguments, kernels)
+
+    def recorded() -> Any:
+        kernels()
+        return results()
+
+    ACTIVE[-1].see(operator, arguments, recorded)
     if len(ACTIVE) > 1:
         for x in tensors_of(arguments()):
             written_unseen(x, ACTIVE[:-1])
