@@ -136,7 +136,7 @@ def mark_written(tensors: Any) -> None:
         return
     many = tensors if isinstance(tensors, list) else [tensors]
     torch.autograd.graph.increment_version(
-        [t for t in many if isinstance(t, torch.Tensor) and not t.is_inference()])
+        [t for t in many if t is not None and isinstance(t, torch.Tensor) and not t.is_inference()])
 
 
 def check_torch(tensor: Any, name: str) -> None:

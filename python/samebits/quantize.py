@@ -306,7 +306,8 @@ def quantize(
     codes, scales, codes_t, scales_t, of_tensor, found, name = _core.quantize(
         x, format, earlier, transposed, rules.code_format if to is None else to, rules.scale_format, core_rules,
         (rounding, rules.overflow, nan, seed, random_stream, offset, pitch, random_bits),
-        inverse_scales, _one_number(tensor_scale), statistics, (threads, backend, stream))
+        inverse_scales, None if tensor_scale is None else _one_number(tensor_scale), statistics,
+        (threads, backend, stream))
     result = QuantizedTensor(codes, scales, rules, name, codes_t, scales_t,
                              tensor_scale=of_tensor)
     if out is not None:
