@@ -65,6 +65,22 @@ const row_series expected[] = {
      0xE2DB34C051FD3366},
 };
 
+// A number that every step would change, and larger than all in the row: `guarded` has one that a subtraction
+// leaves as it is.
+TEST(RowFunctions, DoNotTouchTheNumberBehindARow) {
+  const std::uint32_t behind = bits(1234.5F);
+  for (const std::int64_t n : {1, 33, 1028}) {
+    const torch::row_order order = torch::softmax_order(format_id::fp32, n, 0);
+    row y = random_row(format_id::fp32, n, 29);
+    y.push_back(behind);
+    row z = y;
+    torch::softmax_row(order, y.data(), n);
+    torch::log_softmax_row(order, z.data(), n);
+    EXPECT_EQ(y.back(), behind) << n;
+    EXPECT_EQ(z.back(), behind) << n;
+  }
+}
+
 TEST(RowFunctions, HaveTheSumsOfPyTorchsKernels) {
   for (const row_series& e : expected) {
     word_sum results, gradients;
