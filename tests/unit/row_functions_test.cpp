@@ -81,6 +81,17 @@ TEST(RowFunctions, DoNotTouchTheNumberBehindARow) {
   }
 }
 
+// Sums of threads that have no element are zeros: in other rows a tiny number instead of them would be rounded away.
+TEST(RowFunctions, GradientsOfZerosAreZeros) {
+  for (const std::int64_t n : softmax_widths) {
+    const row result(static_cast<std::size_t>(n), bits(1));
+    row grad(result.size());
+    torch::softmax_gradient_row(torch::softmax_gradient_order(format_id::fp32, n, 0),
+                                format_id::fp32, result.data(), grad.data(), n);
+    EXPECT_EQ(grad, row(grad.size())) << n;
+  }
+}
+
 TEST(RowFunctions, HaveTheSumsOfPyTorchsKernels) {
   for (const row_series& e : expected) {
     word_sum results, gradients;
