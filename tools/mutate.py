@@ -75,7 +75,7 @@ TESTS = [
     Test("attention_plan", ["tests/unit/attention_plan_test.cpp"]),
     Test("k_slices", ["tests/unit/k_slices_test.cpp"]),
     Test("hash", ["tests/unit/hash_test.cpp", "backends/reference/reductions/hash.cpp"]),
-    Test("axis_plan axis_reduction", ["tests/unit/axis_reductions_test.cpp"]),
+    Test("axis_plan axis_reduction row_order", ["tests/unit/axis_reductions_test.cpp"]),
     Test("row_layer_norm", ["tests/unit/layer_norm_test.cpp"]),
     Test("cross_entropy embedding_gradient foreach_norm nll_loss norm_parameters",
          ["tests/unit/training_functions_test.cpp"]),
