@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import functools
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -15,8 +16,11 @@ from samebits.torch.tensors import in_memory_order, is_without_gaps, local
 
 __all__ = ["clip_grad_norm_", "inspect_gradients"]
 
-_in_graphs: set[GradientLists] = set()  # graphs use memory of these
-_words: dict[torch.device, torch.Tensor] = {}  # of a scale of 1
+_KEPT: Final = 8
+_lock = threading.Lock()
+# Lists by the number of their gradients, and the words of a scale of 1 by device.
+_lists: OrderedDict[tuple[torch.device, int], GradientLists] = OrderedDict()
+_words: dict[torch.device, torch.Tensor] = {}
 
 
 def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm: float,
@@ -78,10 +82,8 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
         if device.type == "cpu" or not torch.cuda.is_current_stream_capturing():
             _words[device] = words  # words of a capture are written by its replays only
     report = GradientReport(torch.zeros(6, dtype=torch.float64, device=device))
-    lists = _lists_of(device, len(grads))
-    lists.unscale(grads, words, report, only_clips=True, max_norm=float(max_norm))
-    if lists.captured:
-        _in_graphs.add(lists)
+    _lists_of(device, len(grads)).unscale(grads, words, report, only_clips=True,
+                                          max_norm=float(max_norm))
     if error_if_nonfinite and not bool(report.norm.isfinite()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -91,10 +93,17 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
     return report.norm
 
 
-@functools.lru_cache(maxsize=8)
 def _lists_of(device: torch.device, count: int) -> GradientLists:
     """Return the lists of so many gradients."""
-    return GradientLists([str(i) for i in range(count)])
+    key = (device, count)
+    with _lock:
+        if key not in _lists:
+            unused = [k for k, lists in _lists.items() if not lists.captured]
+            if len(unused) >= _KEPT:
+                del _lists[unused[0]]
+            _lists[key] = GradientLists([str(i) for i in range(count)])
+        _lists.move_to_end(key)
+        return _lists[key]
 
 
 def _check(grad: torch.Tensor, what: str) -> None:
