@@ -22,7 +22,7 @@ from samebits.torch.recompute import overload_of
 from samebits.torch.record import sample_of
 from samebits.torch.recorded_calls import RECOMPUTED
 from samebits.torch.replay import Player, decoded, only_draws, short_name
-from samebits.torch.replay_memory import blocks_of
+from samebits.torch.replay_memory import Copies
 from samebits.torch.trace import Trace, hash_of
 
 __all__ = ["CardCheck", "CardFinding", "check_card"]
@@ -115,6 +115,7 @@ class _Card(Player):
         """Run an operator on the device, compare its hashes, and go on with the right values."""
         entry = self._trace.operators[i]
         name = f"{entry['op']} #{i}" + (f" ({entry['module']})" if entry.get("module") else "")
+        right = self.fork(i)
         try:
             if self.reads_wrong(entry):
                 to.not_covered["operators with operands that are not known"] += 1
@@ -126,45 +127,45 @@ class _Card(Player):
                     to.not_covered[entry["op"]] += 1
             else:
                 self.check_reads(i, entry)
-                there = self._run_there(i)
+                self._run_there(i)
                 to.operators += 1
-                if wrong := there.compare(entry):
-                    to.findings.append(self._judged(i, name, wrong[0], there))
-                else:
-                    self.memory.take(there.memory, blocks_of(entry))
+                if wrong := self.compare(entry):
+                    to.findings.append(self._judged(i, name, wrong[0], right))
         except (RuntimeError, Unsupported) as error:  # of PyTorch on this device
             to.not_covered[f"{entry['op']}: {str(error).partition(chr(10))[0]}"] += 1
             self.mark_wrong(entry)
         self.memory.free(i, entry)
 
-    def _run_there(self, i: int) -> Player:
-        """Return a player on the device that has run an operator."""
-        entry, there = self._trace.operators[i], self.fork(i, self._device)
+    def _run_there(self, i: int) -> None:
+        entry, there = self._trace.operators[i], Copies(self.memory, self._device)
         if entry["op"] in RECOMPUTED:
             raise Unsupported("an operator of this package runs its own kernels")
-        args, kwargs = (decoded(entry[key], there.memory.tensor, device=self._device) for key in ("args", "kwargs"))
+        args, kwargs = (decoded(entry[key], there.tensor, device=self._device) for key in ("args", "kwargs"))
         # Products have no other algorithm, and PyTorch would ask for CUBLAS_WORKSPACE_CONFIG.
         product = short_name(entry["op"]) in PRODUCTS
         with kernel_rules.deterministic(entry.get("deterministic", False) and not product):
-            there.store(i, run_there(entry["op"], args, kwargs))
-        return there
+            results = run_there(entry["op"], args, kwargs)
+        for place, _ in entry["wrote"]:
+            if place[0] in there.blocks:
+                self.memory.tensor(place).copy_(there.tensor(place))
+        self.store(i, results)
 
-    def _judged(self, i: int, name: str, j: int, there: Player) -> CardFinding:
+    def _judged(self, i: int, name: str, j: int, right: Player) -> CardFinding:
         """Say where a result differs, and which other rule it follows; go on with the right values."""
         entry = self._trace.operators[i]
         place = entry["wrote"][j][0]
-        wrong, follows = there.memory.tensor(place).cpu(), ""
+        wrong, follows = self.memory.tensor(place).clone(), ""
         if short_name(entry["op"]) in PRODUCTS:  # another library may choose another rule
             seen = replace(self._trace, tensors={f"sample.{i}": sample_of(wrong)})
-            follows = self.rule_giving(i, j, hash_of(wrong), seen)
+            follows = right.rule_giving(i, j, hash_of(wrong), seen)
         try:
-            self.run(i)
+            right.run(i)
         except Unsupported as error:
-            self.memory.take(there.memory, blocks_of(entry))
             return CardFinding(name, f"result {j} differs, and has no rule: {error}", None, follows)
-        if self.compare(entry):
+        if right.compare(entry):
             return CardFinding(name, f"result {j} differs, and the rule does not give the recorded one", None, follows)
-        where = difference(wrong, self.memory.tensor(place))
+        where = difference(wrong, right.memory.tensor(place))
+        self.memory.take(right.memory, entry)
         return CardFinding(name, f"result {j}, {where}", where, follows)
 
 

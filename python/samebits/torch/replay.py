@@ -242,10 +242,10 @@ class Player:
         self._without_rule = {}
         self._store(self._trace.operators[i]["out"], results)
 
-    def fork(self, i: int, device: str = "cpu") -> Player:
-        """Return a player with memory of its own for one operator, on a device."""
+    def fork(self, i: int) -> Player:
+        """Return a player with memory of its own for one operator."""
         other = copy.copy(self)
-        other.memory = self.memory.fork(blocks_of(self._trace.operators[i]), device)
+        other.memory = self.memory.fork(blocks_of(self._trace.operators[i]))
         return other
 
     def _store(self, out: Any, results: Any) -> None:

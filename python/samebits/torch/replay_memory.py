@@ -19,10 +19,10 @@ class MissingSource(InvalidArgument):
 
 
 class Memory:
-    """The memory blocks of a recording on a device; a block is freed after its last operator."""
+    """The memory blocks of a recording on the CPU; a block is freed after its last operator."""
 
     def __init__(self, trace: Trace, given: Any) -> None:
-        self._trace, self.device = trace, "cpu"
+        self._trace = trace
         self.blocks: dict[int, torch.UntypedStorage] = {}
         self._wrong: set[int] = set()  # blocks whose values differ from the recorded ones
         self._last: dict[int, int] = {}
@@ -44,14 +44,14 @@ class Memory:
         if "source" not in block:
             if not fresh:
                 self._wrong.add(number)
-            return torch.UntypedStorage(block["bytes"], device=self.device)
+            return torch.UntypedStorage(block["bytes"])
         content = self._trace.tensors.get(f"block.{number}")
         if content is None:
             content = self._given.get((block["hash"], block["bytes"]))
         if content is None:
             raise MissingSource(f"{block['source']}: the recording has no values of this source; pass a module, "
                                   "optimizer or tensor with them")
-        return content.to(self.device, copy=True).untyped_storage()
+        return content.clone().untyped_storage()
 
     def is_wrong(self, number: int) -> bool:
         return number in self._wrong
@@ -64,23 +64,33 @@ class Memory:
         elif math.prod(shape) * getattr(torch, dtype).itemsize >= self._trace.blocks[number]["bytes"]:
             self._wrong.discard(number)
 
-    def fork(self, blocks: set[int], device: str = "cpu") -> Memory:
-        """Return a memory for one operator, on a device, that has copies of the operator's blocks."""
+    def fork(self, blocks: set[int]) -> Memory:
+        """Return a memory that has copies of some blocks, and shares the others."""
         other = copy.copy(self)
-        other.device, other.blocks = device, {}
-        other.take(self, blocks)
+        other.blocks = {n: block.clone() if n in blocks else block for n, block in self.blocks.items()}
+        other._wrong = set(self._wrong)
         return other
 
-    def take(self, other: Memory, blocks: set[int]) -> None:
-        """Go on with copies of another memory's blocks."""
-        self._wrong = set(other._wrong)
-        self.blocks |= {n: bytes_of(other.blocks[n]).to(self.device, copy=True).untyped_storage()
-                        for n in blocks & other.blocks.keys()}
+    def take(self, other: Memory, entry: Any) -> None:
+        """Go on with what another memory has for an operator."""
+        self.blocks.update({n: other.blocks[n] for n in blocks_of(entry) if n in other.blocks})
+        self._wrong = other._wrong
 
     def free(self, i: int, entry: Any) -> None:
         for number in blocks_of(entry):
             if self._last[number] == i:
                 self.blocks.pop(number, None)
+
+
+class Copies(Memory):
+    """Copies of a memory's blocks on a device, made when they are needed."""
+
+    def __init__(self, of: Memory, device: str) -> None:
+        self._of, self._device, self.blocks = of, device, {}
+
+    def _made(self, number: int, fresh: bool) -> torch.UntypedStorage:
+        storage = self._of.tensor([number, 0, [0], [1], "uint8"]).untyped_storage()
+        return bytes_of(storage).to(self._device, copy=True).untyped_storage()
 
 
 def _tensors_of(given: Any) -> Iterator[torch.Tensor]:
