@@ -135,6 +135,7 @@ def mark_written(tensors: Any) -> None:
     if torch is None:
         return
     many = tensors if isinstance(tensors, list) else [tensors]
+    # isinstance() of torch's classes is slow for None.
     torch.autograd.graph.increment_version(
         [t for t in many if t is not None and isinstance(t, torch.Tensor) and not t.is_inference()])
 

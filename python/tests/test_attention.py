@@ -89,3 +89,11 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
     arguments: Any = {"q": x, "k": x, "v": x, "kernel": "flash"} | change
     with pytest.raises(samebits.Error, match=message):
         attention(**arguments)
+
+
+def test_dq_of_cudnn_above_256_keys_is_refused() -> None:
+    x = np.ones((1, 1, 257, 64), np.float16)
+    y = attention(x, x, x, kernel="cudnn")
+    with pytest.raises(samebits.Unsupported, match="differs from run to run above 256 keys"):
+        attention_backward(x, x, x, x, *y, kernel="cudnn")
+    assert attention_backward(x, x, x, x, *y, kernel="cudnn", dq=False).dk.shape == x.shape

@@ -288,7 +288,8 @@ def _machine(device: str) -> dict[str, Any]:
     """Return versions, and the card."""
     found = {library.metadata["Name"] or "": library.version for library in distributions()}
     libraries = {name: found[name] for name in found if name.startswith(("nvidia-cublas", "nvidia-cudnn"))}
-    return {key: value for key, value in machine(device).items() if key != "tf32"} | libraries
+    of_torch = {key: value for key, value in machine(device).items() if key != "tf32"}
+    return {**of_torch, "cuda": torch.version.cuda, **libraries}  # of CPUs, too: their recordings are compared
 
 
 def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, Any]:
