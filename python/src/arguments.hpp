@@ -91,6 +91,14 @@ const std::array<PyObject*, table_of<Enum>.size()>& interned_names() {
   return names;
 }
 
+/// Returns the name of an enum's value as the object of Python that enumerator_of() knows at once.
+template <class Enum>
+nb::object interned_name(Enum value) {
+  const auto row = std::find_if(table_of<Enum>.begin(), table_of<Enum>.end(),
+                                [&](const auto& r) { return r.value == value; });
+  return nb::borrow(interned_names<Enum>()[static_cast<std::size_t>(row - table_of<Enum>.begin())]);
+}
+
 /// Returns the value of an enum with a name.
 ///
 /// @throws TypeError or samebits.InvalidArgument, naming the argument and listing the names.

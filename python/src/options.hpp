@@ -110,6 +110,8 @@ nb::dict dict_of(const Options& options) {
     const nb::str key(row.name.data());
     if constexpr (std::is_same_v<Value, tile_shape>) {
       values[key] = nb::make_tuple(value.rows, value.cols);
+    } else if constexpr (listed_enum<Value>) {
+      values[key] = interned_name(value);
     } else if constexpr (std::is_enum_v<Value>) {
       values[key] = name(value);
     } else {

@@ -106,7 +106,7 @@ class _GatedSource(torch.autograd.Function):
     def forward(ctx: Any, gate: torch.Tensor, up: torch.Tensor, function: str) -> torch.Tensor:
         ctx.function = function
         ctx.save_for_backward(gate, up)
-        return gate.new_zeros(()).expand(gate.shape)
+        return gate.new_zeros(()).expand_as(gate)
 
     @staticmethod
     @once_differentiable

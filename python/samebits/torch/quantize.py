@@ -135,7 +135,7 @@ class _Source(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x.new_zeros(()).expand(x.shape)
+        return x.new_zeros(()).expand_as(x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:

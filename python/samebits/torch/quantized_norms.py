@@ -32,7 +32,7 @@ class _QuantizedNorm(torch.autograd.Function):
         ctx.save_for_backward(total if ctx.adds else x, None if rms else mean, rstd, weight, bias)
         ctx.mark_non_differentiable(codes, scales)
         ctx.set_materialize_grads(False)
-        return x.new_zeros(()).expand(x.shape), total if ctx.adds else x.view_as(x), codes, scales
+        return x.new_zeros(()).expand_as(x), total if ctx.adds else x.view_as(x), codes, scales
 
     @staticmethod
     @once_differentiable
