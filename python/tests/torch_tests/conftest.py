@@ -52,9 +52,17 @@ def cuda() -> str:
 
 
 @pytest.fixture
+def cublas_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment without which PyTorch refuses deterministic products on a GPU."""
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+@pytest.fixture
 def one_rank(device: str) -> Iterator[str]:
     """The device of a test's tensors, in a process group of this process alone."""
     dist = pytest.importorskip("torch.distributed")
+    if not dist.is_available():
+        pytest.skip("this torch has no process groups")
     backend = "nccl" if device == "cuda" else "gloo"
     dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     yield device

@@ -12,6 +12,8 @@ import samebits
 import samebits.torch as sbt
 from samebits.torch.pin import _SETTINGS
 
+pytestmark = pytest.mark.usefixtures("cublas_workspace")
+
 
 def state() -> dict[str, Any]:
     return {name: get() for name, get, _, _ in _SETTINGS}

@@ -1,13 +1,11 @@
 """`samebits.torch.record`, `replay` and `explain` on a GPU: steps of examples/gpt.
 
-The rules are those of PyTorch 2.11 on Hopper. Run with CUBLAS_WORKSPACE_CONFIG=:4096:8, without which PyTorch
-refuses deterministic products.
+The rules are those of PyTorch 2.11 on Hopper.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -34,8 +32,7 @@ ATTENTION = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION, "defa
 
 
 @pytest.fixture(autouse=True)
-def _deterministic() -> Iterator[None]:
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+def _deterministic(cublas_workspace: None) -> Iterator[None]:
     SIZES["replayed"] = replace(SIZES["small"], layers=2, batch=4)
     torch.use_deterministic_algorithms(True)
     yield
