@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_map, tree_map_only
 from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits.errors import InvalidArgument, Unsupported
@@ -71,8 +71,15 @@ def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
         return recorder.trace
     if operator is None:
         raise InvalidArgument("operator: name the operator of these results, such as 'aten.mm.default'")
+    function = overload_of(operator)
+    try:
+        function(*tree_map_only(torch.Tensor, lambda t: t.to("meta"), [*inputs]))
+    except NotImplementedError:  # an operator that computes no shapes
+        pass
+    except (RuntimeError, TypeError) as error:
+        raise InvalidArgument(f"inputs: {operator} does not take them: {str(error).splitlines()[0]}") from None
     with record(keep="all") as recorder:
-        recorder.see(Operator.of(overload_of(operator)), lambda: [*inputs], lambda: x)
+        recorder.see(Operator.of(function), lambda: [*inputs], lambda: x)
     return recorder.trace
 
 

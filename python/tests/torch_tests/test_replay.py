@@ -326,6 +326,9 @@ def test_results_of_one_operator_are_explained() -> None:
     assert sbt.explain(one, one.clone(), operator="aten.mm.default", inputs=(a, b)).cause == "equal"
     with pytest.raises(samebits.InvalidArgument, match="^operator: name the operator"):
         sbt.explain(one, other)
+    for inputs in ((), (a,), (a, b, 1), (a, "b"), (a, b[1:])):
+        with pytest.raises(samebits.InvalidArgument, match="^inputs: aten.mm.default does not take them: ."):
+            sbt.explain(one, other, operator="aten.mm.default", inputs=inputs)
 
 
 def test_programs_are_recorded_and_explained() -> None:
