@@ -208,13 +208,14 @@ def test_all_ranks_skip_the_same_step(processes: Processes) -> None:
     assert results[0][0][2][1:] == (processes.size - 1, 0)
 
 
-def reduce_other_shapes(device: str) -> None:
-    sbr.reduce_gradients(sbt.ProcessGroup(), torch.ones(4 - dist.get_rank(), device=device))
-
-
-def reduce_integers(device: str) -> None:
-    x = torch.ones(4, device=device)
-    sbr.reduce_gradients(sbt.ProcessGroup(), x.int() if dist.get_rank() == 1 else x)
+def reduce_what_differs(device: str, what: str) -> None:
+    rank = dist.get_rank()
+    x = torch.ones(4 - (rank if what == "shape" else 0), device=device)
+    x = x.int() if what == "dtype" and rank == 1 else x
+    try:
+        sbr.reduce_gradients(sbt.ProcessGroup(), x, factor=1.0 + (rank if what == "factor" else 0))
+    finally:
+        assert torch.equal(x, torch.ones_like(x))
 
 
 def agree_on_other_scales(device: str) -> None:
@@ -286,8 +287,10 @@ def test_copies_count_once(processes: Processes, what: str) -> None:
 
 @pytest.mark.parametrize("function, arguments, kinds, words", [
     (norm_of_placements, ["columns"], 2 * ["InvalidArgument"], ["parameters[p]", "redistribute"]),
-    (norm_of_placements, ["rows"], 2 * ["RankError"], []), (reduce_other_shapes, [], 2 * ["RankError"], ["differ"]),
-    (reduce_integers, [], ["RankError", "InvalidArgument"], []),
+    (norm_of_placements, ["rows"], 2 * ["RankError"], []),
+    (reduce_what_differs, ["shape"], 2 * ["RankError"], ["differ"]),
+    (reduce_what_differs, ["factor"], 2 * ["RankError"], ["differ"]),
+    (reduce_what_differs, ["dtype"], ["RankError", "InvalidArgument"], []),
     (agree_on_other_scales, [], 2 * ["RankError"], ["the ranks' scalers differ"])])
 def test_refusals_on_every_rank(pair: Processes, function: Any, arguments: Any, kinds: list[str],
                                 words: list[str]) -> None:
