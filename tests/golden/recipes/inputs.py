@@ -1,4 +1,4 @@
-# Matrices that recipes are recorded on, made in integers; inputs.hpp makes the same bits.
+# Matrices that recipes are recorded on, made in integers.
 #
 # An element is a sign and a magnitude, both from splitmix64 words: one for the element, one for its
 # tile. All PROFILES yield finite numbers alone; the profile "nonfinite" has tiles with NaN of any

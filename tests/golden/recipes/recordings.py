@@ -120,3 +120,27 @@ class Recording:
 
     def close(self):
         self.file.close()
+
+
+def read(path):
+    """The preset of a recording, and its cases: each with its hashes and its lines `row`, as words."""
+    preset, found = None, []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            kind, *words = line.split()
+            if kind == "#":
+                preset = words[1] if words[0] == "preset:" else preset
+            elif kind == "case":
+                name, mode, f, rows, cols, origin, *hashes = words
+                found.append((Case(name, mode, f, int(rows), int(cols), origin), hashes, []))
+            elif kind == "row":
+                found[-1][2].append(words)
+            else:
+                raise ValueError(f"{path}: not a line of a recording: {kind}")
+    return preset, found
+
+
+def listed(rows):
+    """Codes and scales of a case's lines `row`, as bytes."""
+    codes, scales = zip(*rows)
+    return bytes.fromhex("".join(codes)), bytes.fromhex("".join(scales).replace("-", ""))
