@@ -4,7 +4,6 @@
 // - A NaN element's code is 7F under every policy: y is a binary32 result, hence the canonical NaN
 //   (§2), also in a zero tile, where x * 1 stands for x. So nan_policy::preserve_sign shows only
 //   where an infinite or too large y becomes E4M3's NaN (overflow ieee, saturate_finite).
-// - The transposed scales are transposed too: row-major [⌈K/bk⌉, ⌈M/bm⌉].
 // - Dequantization is y = RN32(value · s), where ±Inf and NaN follow IEEE 754, then one conversion
 // to
 //   the output format by the caller's rule: two roundings for fp16 and bf16, since §6 makes each
@@ -46,25 +45,19 @@ struct quantize_rule {
 
 /// Everything a quantizer returns. Matrices are dense and row-major.
 struct quantized {
-  std::vector<std::uint8_t> codes;               ///< [M, K]
-  std::vector<std::uint32_t> scales;             ///< [⌈M/bm⌉, ⌈K/bk⌉], binary32 codes of s
-  std::vector<std::uint8_t> codes_transposed;    ///< [K, M]
-  std::vector<std::uint32_t> scales_transposed;  ///< [⌈K/bk⌉, ⌈M/bm⌉]
-  std::uint32_t tensor_scale = 0;                ///< of a rule with two levels
-  std::vector<std::uint32_t> e8m0;  ///< the scales' e8m0 codes; empty for other scale rules
+  std::vector<std::uint8_t> codes;    ///< [M, K]
+  std::vector<std::uint32_t> scales;  ///< [⌈M/bm⌉, ⌈K/bk⌉], binary32 codes of s
+  std::uint32_t tensor_scale = 0;     ///< of a rule with two levels
+  std::vector<std::uint32_t> e8m0;    ///< the scales' e8m0 codes; empty for other scale rules
   quantize_statistics statistics;
 };
 
 /// Quantizes the dense row-major codes of a matrix in `from` (fp32, bf16, fp16) to e4m3, e5m2, e2m1,
 /// e2m3 or e3m2.
-/// Throws std::invalid_argument on another format or rounding mode, a count of codes other than
-/// M * K, an empty tile, or a bad rule.
 quantized quantize(const format& from, const format& to, std::span<const std::uint32_t> codes,
                    const tiling& tiles, const quantize_rule& rule);
 
-/// The codes in `to` (fp32, bf16, fp16) of the quantized matrix; for a transposed one pass its own
-/// tiling. Throws std::invalid_argument on bad formats, counts, tiles or rule; `rule` may not be
-/// stochastic.
+/// The codes in `to` (fp32, bf16, fp16) of the quantized matrix, by a deterministic rule.
 std::vector<std::uint32_t> dequantize(const format& from, const format& to,
                                       std::span<const std::uint8_t> codes,
                                       std::span<const std::uint32_t> scales, const tiling& tiles,

@@ -21,14 +21,6 @@ std::uint64_t widened(std::uint32_t code) { return convert(fp32(), fp64(), code,
 
 std::uint64_t square(std::uint64_t x) { return multiply(fp64(), x, x); }
 
-/// |y| > max finite of `to`, for a y that is not NaN.
-bool is_beyond(const format& to, std::uint32_t y) {
-  const exact_value value = decode(fp32(), y);
-  if (value.kind == value_kind::infinite) return true;
-  const cpp_rational maximum = rational_of(decode(to, to.max_finite));
-  return abs(rational_of(value)) > maximum;
-}
-
 void count(const format& to, const quantized_element& e, quantize_statistics& s) {
   const std::uint32_t x = magnitude32(e.x);
   const unsigned code = e.code % (1u << (to.code_bits - 1));  // without the sign
@@ -41,7 +33,6 @@ void count(const format& to, const quantized_element& e, quantize_statistics& s)
   if (x != 0 && (code == 0 || magnitude32(e.dequantized) == 0)) ++s.underflowed;
   // y of a finite x is NaN only where propagate made the factor NaN.
   if (magnitude32(e.y) > infinity) return;
-  if (is_beyond(to, e.y) && code == to.max_finite) ++s.saturated;
   if (e.overflowed) ++s.overflowed;
 }
 

@@ -15,9 +15,6 @@ struct quantize_statistics {
   std::uint32_t min_nonzero = 0;  ///< smallest magnitude of the finite non-zero elements; 0 if none
   std::uint64_t zeros = 0;        ///< elements ±0
   std::uint64_t underflowed = 0;  ///< finite non-zero elements of code ±0
-  /// Finite elements with |y| > max finite, whose code is ±max finite. Counts a y one ulp beyond
-  /// M too, which rounds to M by itself; `overflowed` does not.
-  std::uint64_t saturated = 0;
   /// Finite elements whose y, rounded with unbounded exponent, exceeds max finite (§4), whatever
   /// code that gives.
   std::uint64_t overflowed = 0;

@@ -57,7 +57,7 @@ TEST_P(Requantize, LosesNothing) {
     const quantized again = quantize(fp32(), f, once, tiles, rule);
     ASSERT_EQ(dequantize(f, fp32(), again.codes, again.scales, tiles), once) << field;
     EXPECT_EQ(again.statistics.error_energy, 0u);
-    EXPECT_EQ(again.statistics.saturated + again.statistics.underflowed, 0u);
+    EXPECT_EQ(again.statistics.overflowed + again.statistics.underflowed, 0u);
     for (std::size_t i = 0; same_codes && i < q.scales.size(); ++i) {
       EXPECT_EQ(again.codes, q.codes) << field;
       EXPECT_TRUE(again.scales[i] == q.scales[i] || vanished(once, q, i)) << field;

@@ -7,7 +7,6 @@
 
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
-#include "oracle/integer_steps.hpp"
 #include "oracle/two_levels.hpp"
 
 namespace samebits::oracle {
@@ -18,21 +17,10 @@ constexpr std::uint32_t infinity = 0x7F800000;
 constexpr std::uint32_t canonical_nan = 0x7FFFFFFF;
 constexpr std::uint32_t min_normal = 0x00800000;      // 2^-126
 constexpr std::uint32_t largest_raised = 0x7E800000;  // 2^126
-constexpr std::uint32_t magnitude_end = 0x80000000;
 constexpr std::uint32_t exponent_unit = 0x00800000;
 
-std::uint32_t magnitude(std::uint32_t code) { return code % magnitude_end; }
+std::uint32_t magnitude(std::uint32_t code) { return code % 0x80000000u; }
 bool is_nan(std::uint32_t code) { return magnitude(code) > infinity; }
-
-/// M, the largest finite value of the destination, in binary32.
-std::uint32_t largest_of(const format& to) {
-  if (to.name == "e4m3") return 0x43E00000;  // 448 = 1.75 * 2^8
-  if (to.name == "e5m2") return 0x47600000;  // 57344 = 1.75 * 2^15
-  if (to.name == "e2m1") return 0x40C00000;  // 6 = 1.5 * 2^2
-  if (to.name == "e2m3") return 0x40F00000;  // 7.5 = 1.875 * 2^2
-  if (to.name == "e3m2") return 0x41E00000;  // 28 = 1.75 * 2^4
-  throw std::invalid_argument("oracle: to is no format of quantized codes");
-}
 
 std::uint32_t infinity_to(std::uint32_t instead, std::uint32_t code) {
   return code == infinity ? instead : code;
@@ -175,26 +163,24 @@ std::uint32_t bounded(const scale_settings& settings, std::uint32_t a) {
 }  // namespace
 
 const binary32_steps by_rationals = {divide32, multiply32};
-const binary32_steps by_integers = {integer_quotient, integer_product};
+
+std::uint32_t largest_of(const format& to) {
+  if (to.name == "e4m3") return 0x43E00000;  // 448 = 1.75 * 2^8
+  if (to.name == "e5m2") return 0x47600000;  // 57344 = 1.75 * 2^15
+  if (to.name == "e2m1") return 0x40C00000;  // 6 = 1.5 * 2^2
+  if (to.name == "e2m3") return 0x40F00000;  // 7.5 = 1.875 * 2^2
+  if (to.name == "e3m2") return 0x41E00000;  // 28 = 1.75 * 2^4
+  throw std::invalid_argument("oracle: to is no format of quantized codes");
+}
 
 tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
                          std::uint32_t infinite_factor, const binary32_steps& steps) {
-  if (a >= magnitude_end) throw std::invalid_argument("oracle: a has a sign, expected a magnitude");
-  const std::uint32_t m = largest_of(to);
   if (a == 0) return {};
-  return rules{steps, to, m, a, infinite_factor}.scale(rule);
-}
-
-tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax) {
-  if (amax == 0 || amax >= infinity) {
-    throw std::invalid_argument("oracle::scale_exact: amax is not positive and finite");
-  }
-  return scale_of_amax(rule, to, amax, 0x7F7FFFFF, by_integers);
+  return rules{steps, to, largest_of(to), a, infinite_factor}.scale(rule);
 }
 
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements, std::size_t columns) {
-  require_valid(settings);
   const tile_amax amax = amax_of(elements, settings.nonfinite);
   if (amax.nothing_left && !is_two_level(settings.rule)) return {};
   if (settings.nonfinite == nonfinite::te && amax.value == infinity) return {};
@@ -217,9 +203,6 @@ bool scales_are_powers_of_two(scale_rule rule) {
 
 std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
                           std::span<const std::uint32_t> elements) {
-  if (!scales_are_powers_of_two(settings.rule)) {
-    throw std::invalid_argument("oracle: settings.rule has scales that are no powers of two");
-  }
   const tile_scale scale = scale_of_tile(settings, to, elements);
   const tile_amax amax = amax_of(elements, settings.nonfinite);
   if (!amax.nothing_left && bounded(settings, amax.value) == 0) return 0x00;
@@ -233,21 +216,6 @@ tile_scale scale_of_inverse(std::uint32_t inverse_scale) {
 
 std::uint32_t scaled(scale_rule rule, const tile_scale& scale, std::uint32_t x) {
   return rule == scale_rule::div ? divide32(x, scale.factor) : multiply32(x, scale.factor);
-}
-
-void require_valid(const scale_settings& settings) {
-  if (settings.nonfinite > nonfinite::skip_nan) {
-    throw std::invalid_argument("oracle: settings.nonfinite is not a nonfinite value");
-  }
-  if (settings.eps >= infinity) {
-    throw std::invalid_argument("oracle: settings.eps is not a finite number >= 0");
-  }
-  if (settings.infinite_factor == 0 || settings.infinite_factor >= infinity) {
-    throw std::invalid_argument("oracle: settings.infinite_factor is not a finite number > 0");
-  }
-  if (settings.upper_bound && *settings.upper_bound > infinity) {
-    throw std::invalid_argument("oracle: settings.upper_bound is not a number >= 0");
-  }
 }
 
 }  // namespace samebits::oracle

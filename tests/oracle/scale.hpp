@@ -35,7 +35,6 @@ struct binary32_steps {
   std::uint32_t (*product)(std::uint32_t, std::uint32_t);
 };
 extern const binary32_steps by_rationals;
-extern const binary32_steps by_integers;  ///< for positive finite numbers
 
 /// How a tile's scale is taken. All numbers are binary32 codes.
 struct scale_settings {
@@ -57,18 +56,17 @@ struct tile_scale {
   friend bool operator==(const tile_scale&, const tile_scale&) = default;
 };
 
+/// M, the largest finite value of e4m3, e5m2, e2m1, e2m3 or e3m2, in binary32.
+std::uint32_t largest_of(const format& to);
+
 /// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
-/// is e4m3, e5m2, e2m1, e2m3 or e3m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
+/// is e4m3, e5m2, e2m1, e2m3 or e3m2.
 tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
                          std::uint32_t infinite_factor = 0x7F7FFFFF,
                          const binary32_steps& steps = by_rationals);
 
-/// scale_of_amax() by integers, for a positive finite amax. Throws std::invalid_argument for another.
-tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax);
-
 /// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
-/// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule. The elements are in rows
-/// of `columns`.
+/// upper bound, zero test, scale. The elements are in rows of `columns`.
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements, std::size_t columns = 1);
 
@@ -79,7 +77,7 @@ std::uint32_t amax_left(std::span<const std::uint32_t> elements, nonfinite polic
 bool scales_are_powers_of_two(scale_rule rule);
 
 /// What an e8m0 scale output holds for that tile: 00 where a = 0, else the code of s. The rule's
-/// scales are powers of two; throws std::invalid_argument for another.
+/// scales are powers of two.
 std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
                           std::span<const std::uint32_t> elements);
 
@@ -88,8 +86,5 @@ tile_scale scale_of_inverse(std::uint32_t inverse_scale);
 
 /// y of the element x: RN(x * factor), or RN(x / factor) for div.
 std::uint32_t scaled(scale_rule rule, const tile_scale& scale, std::uint32_t x);
-
-/// Throws std::invalid_argument on a bad enum, eps or upper bound.
-void require_valid(const scale_settings& settings);
 
 }  // namespace samebits::oracle

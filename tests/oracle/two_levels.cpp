@@ -30,11 +30,6 @@ std::uint32_t nearest_in(const format& f, std::uint32_t x) {
 
 std::uint32_t in_e4m3(std::uint32_t x) { return nearest_in(format_named("e4m3"), x); }
 
-/// M in binary32.
-std::uint32_t largest_of(const format& to) {
-  return static_cast<std::uint32_t>(convert(to, fp32(), to.max_finite, {}));
-}
-
 bool tries_two_scales(scale_rule rule) {
   return rule == scale_rule::nvfp4_4over6_mae || rule == scale_rule::nvfp4_4over6_mse;
 }

@@ -61,7 +61,8 @@ void put_elements(const matrix_view& v, const std::vector<Code>& all) {
                    [&](std::int64_t row, std::int64_t col) { put_code(v, row, col, all.at(i++)); });
 }
 
-void put_transposed(matrix_view v, const std::vector<std::uint32_t>& all) {
+template <class Code>
+void put_transposed(matrix_view v, const std::vector<Code>& all) {
   std::swap(v.rows, v.cols);
   std::swap(v.row_stride, v.col_stride);
   put_elements(v, all);
@@ -110,7 +111,7 @@ void quantize_tensor(const quantize_case& c, const quantize_options& options, co
   put_elements(out.tensor_scale, std::vector{expected.tensor_scale});
   put_elements(out.codes, expected.codes);
   put_elements(out.scales, scales);
-  put_elements(out.codes_transposed, expected.codes_transposed);
+  put_transposed(out.codes_transposed, expected.codes);
   put_transposed(out.scales_transposed, scales);
   put_statistics(out.statistics, expected.codes.size(), expected.statistics);
 }
