@@ -6,10 +6,6 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <utility>
-
-#include "engine/core/target.hpp"
-#include "samebits/convert.hpp"
 
 namespace samebits::support {
 namespace {
@@ -97,46 +93,6 @@ std::vector<std::uint32_t> code_steps::codes_around(std::uint32_t reach) const {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
-}
-
-sweep_result sweep(const oracle::step_function& f, const code_steps& steps, format_id to,
-                   const sweep_range& range, const executor& where) {
-  constexpr std::size_t chunk = std::size_t{1} << 16;  // stays in a second-level cache
-  const auto bytes = static_cast<std::size_t>(storage_bytes(to));
-  std::vector<std::uint32_t> in(chunk);
-  std::vector<std::byte> got(chunk * bytes);
-  std::vector<std::byte> expected(chunk * bytes);
-  const convert_options options{f.rule.rounding, f.rule.overflow, f.rule.nan, {}};
-
-  sweep_result result;
-  for (std::uint64_t code = range.first; code < range.end;) {
-    const std::uint64_t left = (range.end - code + range.stride - 1) / range.stride;
-    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(left, chunk));
-    for (std::size_t i = 0; i < count; ++i) {
-      in[i] = static_cast<std::uint32_t>(code + i * range.stride);
-    }
-    const auto columns = static_cast<std::int64_t>(count);
-    convert(view_of_codes(format_id::fp32, std::as_const(in).data(), 1, columns),
-            view_of_codes(to, got.data(), 1, columns), options, where);
-    steps.fill(code, range.stride, count, expected.data());
-    result.compared += count;
-    if (std::memcmp(got.data(), expected.data(), count * bytes) != 0) {
-      const const_matrix_view out = view_of_codes(to, std::as_const(got).data(), 1, columns);
-      const const_matrix_view right = view_of_codes(to, std::as_const(expected).data(), 1, columns);
-      for (std::int64_t i = 0; i < columns; ++i) {
-        const std::uint64_t a = code_at(out, 0, i);
-        const std::uint64_t b = code_at(right, 0, i);
-        if (a == b) continue;
-        if (result.differing++ == 0) {
-          result.first_differing = in[static_cast<std::size_t>(i)];
-          result.got = a;
-          result.expected = b;
-        }
-      }
-    }
-    code += count * range.stride;
-  }
-  return result;
 }
 
 }  // namespace samebits::support

@@ -1,5 +1,4 @@
-// Sweeps: array conversion of fp32 codes in order, checked by merging them with an exact step
-// function.
+// The right codes of fp32 codes in order, by merging them with an exact step function.
 //
 // Between two thresholds the right code is constant. So the expected codes of a run of inputs are a
 // few fills, and judging them is one comparison of memory; the exact arithmetic was done once per
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "oracle/thresholds.hpp"
-#include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
 
 namespace samebits::support {
@@ -51,26 +49,5 @@ class code_steps {
   std::vector<segment> segments_;  ///< the last one is a sentinel at 2^32
   int storage_bits_;
 };
-
-/// What a sweep found.
-struct sweep_result {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
-  std::optional<std::uint32_t> first_differing;  ///< source code
-  std::uint64_t got = 0;                         ///< its result
-  std::uint64_t expected = 0;
-};
-
-/// The source codes first, first + stride, ... below `end` (at most 2^32).
-struct sweep_range {
-  std::uint64_t first = 0;
-  std::uint64_t stride = 1;
-  std::uint64_t end = std::uint64_t{1} << 32;
-};
-
-/// Converts the range from fp32 with samebits::convert, a million codes a call, by the rule of
-/// `f`, and compares every result. `steps` is made from `f`.
-sweep_result sweep(const oracle::step_function& f, const code_steps& steps, format_id to,
-                   const sweep_range& range, const executor& where = {});
 
 }  // namespace samebits::support

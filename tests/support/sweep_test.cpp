@@ -1,5 +1,5 @@
-// Tests of sweeps: the codes around thresholds, and one wrong threshold is found.
-// exhaustive.convert_thresholds compares the codes of a sweep with conversions.
+// Tests of sweeps: the codes around thresholds. exhaustive.convert_thresholds compares the codes of a sweep
+// with conversions.
 #include "support/sweep.hpp"
 
 #include <gtest/gtest.h>
@@ -43,21 +43,6 @@ TEST(Sweep, CodesAroundHoldEveryThresholdAndNan) {
         0xFF800001u, 0xFFC00000u, 0xFFFFFFFFu, 0x00000000u, 0x80000000u, 0x00000002u}) {
     EXPECT_TRUE(has(code)) << code;
   }
-}
-
-TEST(Sweep, FindsAThresholdThatIsOneCodeOff) {
-  oracle::step_function f = steps_to("e4m3");
-  oracle::step& s = f.negative.at(60);
-  const std::uint32_t wrong = s.first++;
-  const std::uint64_t near = 0x80000000u + wrong;
-  const sweep_result result =
-      sweep(f, code_steps(f), format_id::e4m3, {near - 1500000, 1, near + 1500000});
-  EXPECT_EQ(result.compared, 3000000u);
-  EXPECT_EQ(result.differing, 1u);
-  ASSERT_TRUE(result.first_differing.has_value());
-  EXPECT_EQ(*result.first_differing, 0x80000000u + wrong);
-  EXPECT_EQ(result.got, f.negative.at(60).code);
-  EXPECT_EQ(result.expected, f.negative.at(59).code);
 }
 
 }  // namespace
