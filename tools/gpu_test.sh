@@ -117,6 +117,7 @@ for backend in cuda-native cuda-emulated; do
 done
 
 part verify_tensor_cores "$fpinspect" verify --tensor-cores --cases 2048
+part verify_function_units "$fpinspect" verify --function-units
 part verify_exact_functions "$fpinspect" verify --exact-functions
 
 # Python: samebits on CUDA tensors of torch. A skipped test is a failure, unless it needs two GPUs.

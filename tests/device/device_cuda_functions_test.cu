@@ -3,9 +3,13 @@
 //
 // The model is that of CUDA 13.0. Another toolkit may compile other steps; a difference then says
 // that the function needs a rule of its own.
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 
 #include "numerics/hardware/cuda_functions/erf.hpp"
 #include "numerics/hardware/cuda_functions/erfc.hpp"
@@ -19,14 +23,15 @@
 #include "numerics/hardware/cuda_functions/sin.hpp"
 #include "numerics/hardware/cuda_functions/tanh.hpp"
 #include "samebits/core/config.hpp"
-#include "tests/device/function_comparison.cuh"
+#include "tests/device/both_sides.cuh"
+#include "tests/support/effort.hpp"
 
 namespace samebits {
 namespace {
 
 namespace cuda_13_0 = numerics::cuda_13_0;
 
-// One struct for each function, as function_comparison.cuh describes.
+// A struct for each function, of binary32 bits: the GPU's result, and the expected one.
 #define SAMEBITS_TEST_FUNCTION(rule_function, cuda_function)       \
   struct rule_function##_of_cuda {                                 \
     static constexpr const char* text = #cuda_function;            \
@@ -80,8 +85,38 @@ struct fdividef_of_cuda {
   }
 };
 
+/// A function at the operands first, first + stride, ...
+template <class Function>
+struct function_results {
+  std::uint64_t first, stride;
+
+  SAMEBITS_HD std::uint32_t operand(std::uint64_t i) const {
+    return static_cast<std::uint32_t>(first + i * stride);
+  }
+  SAMEBITS_HD std::uint32_t at(std::uint64_t i) const { return Function::model(operand(i)); }
+  __device__ std::uint32_t on_gpu(std::uint64_t i) const { return Function::hardware(operand(i)); }
+};
+
+/// Notes the operands whose results differ from the model in this kernel.
+template <class Function>
+__global__ void compare_in_kernel(function_results<Function> of, std::int64_t count,
+                                  support::difference* seen) {
+  support::for_elements(count, [&](std::int64_t i) {
+    const auto at = static_cast<std::uint64_t>(i);
+    if (of.on_gpu(at) != of.at(at)) support::note(seen, of.operand(at));
+  });
+}
+
 template <class Function>
 class CudaFunctions : public testing::Test {};
+
+/// Names the tests by Function::text.
+struct function_names {
+  template <class Function>
+  static std::string GetName(int) {
+    return Function::text;
+  }
+};
 
 using functions =
     testing::Types<exp_of_cuda, exp2_of_cuda, expm1_of_cuda, log_of_cuda, log2_of_cuda,
@@ -90,10 +125,35 @@ using functions =
                    powf_of_cuda, fdividef_of_cuda>;
 TYPED_TEST_SUITE(CudaFunctions, functions, function_names);
 
-// A function of two operands takes its second operand from the first one.
-//
-// On the host a model's steps are integer code, which takes 0.1 us per operand.
-TYPED_TEST(CudaFunctions, ReturnTheModelsBits) { expect_the_models_bits<TypeParam>(61); }
+/// All 2^32 operands in a kernel, or every 257th under the smallest effort. Every 61st of them on the
+/// host, where the integer steps of a model take 0.1 us.
+TYPED_TEST(CudaFunctions, ReturnTheModelsBits) {
+  using results = function_results<TypeParam>;
+  constexpr std::uint64_t host_step = 61, slice = 1u << 26;  // operands at a time
+  cudaDeviceProp gpu;
+  support::check_cuda(cudaGetDeviceProperties(&gpu, 0), "cudaGetDeviceProperties");
+  if (gpu.major != 9 || gpu.minor != 0)
+    GTEST_SKIP() << "the model is that of compute capability 9.0";
+  const std::uint64_t stride = support::by_effort<std::uint64_t>(1, 257);
+  const std::uint64_t total = ((std::uint64_t{1} << 32) + stride - 1) / stride;
+  std::uint64_t in_kernel = 0, on_host = 0;
+  for (std::uint64_t done = 0; done < total; done += slice) {
+    const std::uint64_t count = std::min(slice, total - done), first = done * stride;
+    const support::difference found = support::seen_by([&](support::difference* seen) {
+      compare_in_kernel<<<2048, 256>>>(results{first, stride}, static_cast<std::int64_t>(count),
+                                       seen);
+    });
+    EXPECT_EQ(found.count, 0u) << "in a kernel, the first at operand 0x" << std::hex << found.first;
+    in_kernel += found.count;
+    on_host +=
+        support::differing(results{first, stride * host_step}, (count + host_step - 1) / host_step);
+  }
+  EXPECT_EQ(on_host, 0u) << "on the host";
+  std::printf("%s: %llu operands, in a kernel %llu differ; every %lluth on the host, %llu differ\n",
+              TypeParam::text, static_cast<unsigned long long>(total),
+              static_cast<unsigned long long>(in_kernel),
+              static_cast<unsigned long long>(host_step), static_cast<unsigned long long>(on_host));
+}
 
 }  // namespace
 }  // namespace samebits
