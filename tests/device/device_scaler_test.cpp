@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/captured_graph.hpp"
 #include "device/scaler_gradients.hpp"
@@ -90,6 +91,37 @@ TEST_P(DeviceScaler, CountsReportsThatWereNotPolled) {
   EXPECT_EQ(seen + scaler.lost(), 20u);
   EXPECT_GT(seen, 0u);
   EXPECT_GE(scaler.lost(), 4u);
+}
+
+/// The host reads while steps run; a scaler with room for all reports says what each must be.
+TEST_P(DeviceScaler, ReportsThatAreReadMeanwhileAreWhole) {
+  const auto steps = by_effort<std::uint32_t>(4000, 100);
+  spread_gradients g = drawn(2);
+  const native_scaling settings = {.growth_interval = 6, .recovery_interval = 3};
+  device_scaler_options roomy = options();
+  roomy.reports = steps;
+  device_loss_scaler kept(g.shards(0), settings, roomy);
+  device_loss_scaler scaler(g.shards(0), settings, options());
+  for (std::uint32_t i = 0; i < steps; ++i) kept.step(stream());
+  wait();
+  std::vector<step_report> expected;
+  while (const auto report = kept.poll()) expected.push_back(*report);
+  ASSERT_EQ(expected.size(), steps);
+  std::uint64_t read = 0;
+  const auto take_all = [&] {
+    while (const auto got = scaler.poll()) {
+      ++read;
+      ASSERT_EQ(fields(*got), fields(expected.at(got->step)));
+    }
+  };
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    scaler.step(stream());
+    if (i % 64 == 63) take_all();
+  }
+  while (cudaStreamQuery(stream()) == cudaErrorNotReady) take_all();
+  wait();
+  take_all();
+  EXPECT_EQ(read + scaler.lost(), steps);
 }
 
 TEST_P(DeviceScaler, RefusesWhatItCannotKeep) {
