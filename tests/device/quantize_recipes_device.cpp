@@ -1,10 +1,15 @@
 // Every preset, scales of whole rows and of whole tensors on each CUDA backend against the widest
-// host backend.
+// host backend: small matrices, large ones, and lists of a model's tensors.
+//
+// SAMEBITS_RECIPE_ELEMENTS: how many elements each preset quantizes, by default 2^27.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/device_test.hpp"
@@ -38,7 +43,6 @@ class QuantizeRecipes : public DeviceTest {
         widest_host());
   }
 
- private:
   std::vector<quantize_case> cases_;
 };
 
@@ -51,6 +55,50 @@ TEST_P(QuantizeRecipes, OfEveryPreset) {
     }
   }
   expect_same_bits(7);
+}
+
+/// Matrices of several turns of a block, half of the elements bf16; column-wise, transposed and ragged
+/// outputs of some of their rows.
+TEST_P(QuantizeRecipes, OfEveryPresetAndLargeMatrices) {
+  const char* const asked = std::getenv("SAMEBITS_RECIPE_ELEMENTS");
+  const std::int64_t wanted = asked != nullptr ? std::stoll(asked) : by_effort(1 << 27, 1 << 18);
+  constexpr std::int64_t cols = 8192;
+  for (const recipe_preset& preset : recipe_presets) {
+    const recipe& rules = preset.rules;
+    // Codes of 4 and 6 bits come from general kernels, which take far longer.
+    const std::int64_t elements = rules.code_format == format_id::e4m3 ? wanted : wanted / 256;
+    for (const format_id from : sources) {
+      const std::int64_t rows = elements / cols / (from == format_id::bf16 ? 2 : 4);
+      quantize_case& large = add(rules, rules.tile, from, std::max<std::int64_t>(2, rows), cols);
+      if (from == format_id::fp16 && large.to == format_id::e4m3) large.to = format_id::e5m2;
+      const std::int64_t some = std::clamp<std::int64_t>(rows, 2, 4099);
+      add(rules, rules.tile, from, some, 4104).wanted = {true, true, true, true, false};
+      add(rules, column_tile(rules), from, some, 4104).wanted = {false, false, true, true, false};
+      add(rules, rules.tile, from, some, 2085);
+    }
+  }
+  expect_same_bits(7);
+}
+
+/// The weights of a model of 24 layers and an embedding, with their biases and normalisations as rows:
+/// 289 tensors in one launch.
+TEST_P(QuantizeRecipes, OfTheTensorsOfAModel) {
+  const std::int64_t d = by_effort(768, 256);
+  std::vector<matrix_shape> shapes = {{by_effort(50304, 500), d}};
+  for (int layer = 0; layer < by_effort(24, 2); ++layer) {
+    shapes.insert(shapes.end(),
+                  {{3 * d, d}, {d, d}, {4 * d, d}, {d, 4 * d}, {1, 3 * d}, {1, 4 * d}});
+    shapes.insert(shapes.end(), 6, {1, d});
+  }
+  std::vector<list_quantization> lists;
+  for (const char* const preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
+                                   "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW", "TE_CURRENT"}) {
+    const recipe& rules = find_recipe(preset)->rules;
+    for (const matrix_shape& s : shapes) add(rules, rules.tile, format_id::bf16, s.rows, s.cols);
+    lists.push_back({std::exchange(cases_, {})});
+  }
+  expect_host_bits(listed_operation("quantize_list", list_quantizations(), std::move(lists), 4),
+                   widest_host());
 }
 
 /// A scale a row, of every width that the row kernels treat apart.

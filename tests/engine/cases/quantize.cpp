@@ -519,6 +519,11 @@ operation_of<quantize_case> quantizations(matrix_sizes sizes) {
           memory_of_quantization, quantize_on, simpler_quantizations};
 }
 
+operation_of<list_quantization> list_quantizations(matrix_sizes sizes) {
+  return {[sizes](const word_source& next) { return draw_list(sizes, next); }, memory_of_list,
+          quantize_list_on, simpler_lists};
+}
+
 array_operation quantize_operation(matrix_sizes sizes) {
   return make_operation("quantize", quantizations(sizes));
 }
@@ -577,14 +582,11 @@ array_operation long_quantize_lists() {
     all.push_back({std::vector(tensors, c)});
     for (quantize_case& t : all.back().tensors) t.content = c.content++;
   }
-  return listed_operation<list_quantization>(
-      "quantize_list", {{}, memory_of_list, quantize_list_on, simpler_lists}, all);
+  return listed_operation("quantize_list", list_quantizations(), std::move(all));
 }
 
 array_operation quantize_list_operation(matrix_sizes sizes) {
-  const auto draw = [sizes](const word_source& next) { return draw_list(sizes, next); };
-  return make_operation<list_quantization>(
-      "quantize_list", {draw, memory_of_list, quantize_list_on, simpler_lists}, 512);
+  return make_operation("quantize_list", list_quantizations(sizes), 512);
 }
 
 }  // namespace samebits::support

@@ -82,5 +82,7 @@ struct list_quantization {
   int threads = 1;
 };
 std::ostream& operator<<(std::ostream& out, const list_quantization& c);
+/// quantize() of a list.
+operation_of<list_quantization> list_quantizations(matrix_sizes sizes = matrix_sizes::any);
 
 }  // namespace samebits::support
