@@ -2,6 +2,7 @@
 #include "engine/cases/compute.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <random>
 
@@ -12,12 +13,11 @@
 namespace samebits::support {
 namespace {
 
-/// Operands of a case; a prime number of them, so that no stride falls in step with it.
+/// Operands of a case; by default a prime number of them, so that no stride falls in step with it.
 std::vector<operands> operands_of(const array_arithmetic_case& c) {
   std::mt19937_64 random(c.content);
-  const auto elements = static_cast<std::size_t>(c.out.rows * c.out.cols);
   std::vector<operands> all;
-  for (std::size_t i = 0; i < std::min<std::size_t>(elements, 67); ++i) {
+  for (std::int64_t i = 0; i < std::min(c.out.rows * c.out.cols, c.drawn); ++i) {
     all.push_back(draw_operands(c.op, c.from, c.to, [&random] { return random(); }));
   }
   return all;
@@ -103,6 +103,14 @@ buffers memory_of_computation(const array_arithmetic_case& c) {
                                       strided_buffer(c.from[2], c.in[2])};
   const std::vector<operands> all = operands_of(c);
   for (std::int64_t i = 0; i < c.out.rows * c.out.cols; ++i) {
+    if (c.drawn == 0) {
+      auto bits = static_cast<std::uint64_t>(i);
+      for (std::size_t k = 0; k < 3; ++k) {
+        in[k].store(c.in[k].at(i), bits);
+        bits >>= spec_of(c.from[k]).storage_bits;
+      }
+      continue;
+    }
     const operands& x = all[static_cast<std::size_t>(i) % all.size()];
     in[0].store(c.in[0].at(i), x.a.code);
     in[1].store(c.in[1].at(i), x.b.code);
@@ -156,6 +164,20 @@ matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site
   return out;
 }
 
+array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,
+                                 std::int64_t rows, std::int64_t cols, const cast_rule& rule) {
+  array_arithmetic_case c;
+  c.op = op;
+  c.from = from;
+  c.to = to;
+  c.in.fill(dense_layout(rows, cols));
+  c.out = c.each = c.in[0];
+  c.rule = rule;
+  c.random = {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, 16};
+  c.content = static_cast<std::uint64_t>(op) * 31 + static_cast<std::uint64_t>(to);
+  return c;
+}
+
 compute_options options_of(const array_arithmetic_case& c) {
   return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
 }
@@ -170,7 +192,8 @@ std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c) {
   if (c.over >= 0) out << ", over operand " << c.over;
   if (c.alike) out << ", of one operand";
   return out << "; a " << c.in[0] << "; b " << c.in[1] << "; c " << c.in[2] << "; out " << c.out
-             << "; flags " << c.each << "; " << text_of(c.random) << "; content " << c.content;
+             << "; flags " << c.each << "; " << text_of(c.random) << "; content " << c.content
+             << " of " << c.drawn << " operands";
 }
 
 operation_of<array_arithmetic_case> computations(std::string_view backend) {

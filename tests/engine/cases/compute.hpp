@@ -31,11 +31,17 @@ struct array_arithmetic_case {
   random_stream random = {};
   int threads = 1;
   std::uint64_t content = 0;  ///< seed of the operands
-  int over = -1;              ///< the operand that the result overwrites; -1: none
-  bool alike = false;         ///< every operand is the memory of the first
+  /// How many operands are drawn, which repeat. 0: those of element i are the bits of i, lowest first.
+  std::int64_t drawn = 67;
+  int over = -1;       ///< the operand that the result overwrites; -1: none
+  bool alike = false;  ///< every operand is the memory of the first
 };
 
 std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c);
+
+/// Dense arrays of one shape everywhere.
+array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,
+                                 std::int64_t rows, std::int64_t cols, const cast_rule& rule = {});
 
 /// compute() and compute_with_flags(); of cuda-native what it has.
 operation_of<array_arithmetic_case> computations(std::string_view backend = {});

@@ -22,22 +22,6 @@
 
 namespace samebits::support {
 
-/// Dense arrays of one shape everywhere.
-inline array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,
-                                        std::int64_t rows, std::int64_t cols,
-                                        const cast_rule& rule = {}) {
-  array_arithmetic_case c;
-  c.op = op;
-  c.from = from;
-  c.to = to;
-  c.in.fill(dense_layout(rows, cols));
-  c.out = c.each = c.in[0];
-  c.rule = rule;
-  c.random = {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, 16};
-  c.content = static_cast<std::uint64_t>(op) * 31 + static_cast<std::uint64_t>(to);
-  return c;
-}
-
 /// Makes the calls of cases on a target and compares all memory and flags with what the judge
 /// leaves.
 inline void expect_computes(array_target& target, std::vector<array_arithmetic_case> cases,
