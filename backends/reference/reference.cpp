@@ -1,12 +1,25 @@
 // The reference backend's entry in the registry.
 #include "backends/reference/reference.hpp"
 
+#include "backends/reference/functions/reference_kernels.hpp"
 #include "backends/threads/on_threads.hpp"
 #include "backends/threads/optimizer.hpp"
 #include "backends/threads/quantize_list.hpp"
 #include "backends/threads/tensor_list.hpp"
 
 namespace samebits::backends {
+
+const function_kernels& reference_functions() {
+  static constinit const function_kernels kernels = {reference_function_codes,
+                                                     reference_exact_codes,
+                                                     reference_fused_codes,
+                                                     reference_row,
+                                                     1 << 10,
+                                                     reference_sums,
+                                                     reference_attention,
+                                                     in_any_state};
+  return kernels;
+}
 
 const backend reference = {
     .name = "reference",
@@ -16,10 +29,10 @@ const backend reference = {
     .self_test = &reference_self_test,
     .convert = {.run = convert_on_threads<reference_convert>},
     .compute = {.run = compute_on_threads<reference_compute>},
-    .evaluate = {.run = reference_evaluate},
-    .fused = {.run = reference_fused},
-    .row_functions = {.run = reference_row_functions},
-    .attention = {.run = reference_attention},
+    .evaluate = {.run = run_with<evaluate_on_threads, reference_functions>},
+    .fused = {.run = run_with<fused_on_threads, reference_functions>},
+    .row_functions = {.run = run_with<rows_on_threads, reference_functions>},
+    .attention = {.run = run_with<attention_on_threads, reference_functions>},
     .reduce = {.run = host_reduce},
     .hash = {.run = host_hash},
     .matmul = {.run = reference_matmul},
@@ -35,7 +48,7 @@ const backend reference = {
     .cast = {.run = run_with<cast_on_threads, reference_convert>},
     .step = {.run = run_with<step_on_threads, reference_update_kernels>},
     .store = {.run = run_with<store_on_threads, reference_update_kernels>},
-    .sums = reference_sums,
+    .functions = reference_functions,
 };
 
 }  // namespace samebits::backends
