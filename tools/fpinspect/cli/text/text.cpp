@@ -1,10 +1,11 @@
 // Text formatting: implementation.
 #include "fpinspect/cli/text/text.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 
 namespace fpinspect {
 namespace {
@@ -17,23 +18,6 @@ std::string number_text(double number, Notation... notation) {
   const auto end =
       std::to_chars(digits.data(), digits.data() + digits.size(), number, notation...).ptr;
   return {digits.data(), end};
-}
-
-/// Where the pattern goes on after what stands for one byte at `at`; nothing if it is another byte.
-/// A bracket that is not closed stands for itself.
-std::optional<std::size_t> matched_byte(std::string_view pattern, std::size_t at, char byte) {
-  if (pattern[at] == '?') return at + 1;
-  const bool negated = pattern.substr(at, 2) == "[!";
-  const std::size_t first = at + (negated ? 2 : 1);
-  const std::size_t end = pattern[at] == '[' ? pattern.find(']', first + 1) : pattern.npos;
-  if (end == pattern.npos) return pattern[at] == byte ? std::optional(at + 1) : std::nullopt;
-  bool found = false;
-  for (std::size_t i = first; i < end; ++i) {
-    const bool range = i + 2 < end && pattern[i + 1] == '-';
-    found = found || (pattern[i] <= byte && byte <= pattern[range ? i + 2 : i]);
-    i += range ? 2 : 0;
-  }
-  return found != negated ? std::optional(end + 1) : std::nullopt;
 }
 
 std::string fill(std::string_view text, std::size_t width) {
@@ -114,30 +98,15 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-bool matches_glob(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0;
-  std::size_t n = 0;
-  std::size_t star = std::string_view::npos;  // the last * so far
-  std::size_t resume = 0;                     // where the name goes on after its text
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-      continue;
-    }
-    const auto next = p < pattern.size() ? matched_byte(pattern, p, name[n]) : std::nullopt;
-    if (next) {
-      p = *next;
-      ++n;
-    } else if (star != std::string_view::npos) {  // the * takes one more byte
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  // Only for POSIX are these characters special, some of them only in brackets.
+  constexpr std::string_view posix = "\\^:=.";
+  std::string escaped;
+  for (const char c : pattern) {
+    if (posix.find(c) != posix.npos) escaped += '\\';
+    escaped += c;
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return ::fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
 }
 
 void add_count(std::string& list, std::uint64_t count, std::string_view what,
