@@ -11,7 +11,9 @@ namespace samebits::support {
 
 /// Cases of draw_array_case(), which shrink.
 inline rc::Gen<array_case> array_cases() {
-  return case_generator<array_case>(draw_array_case, simpler_array_cases);
+  return case_generator<array_case>(draw_array_case, [](const array_case& c) {
+    return simpler_cases(c, [](array_case& other, case_fields& f) { describe_case(other, f); });
+  });
 }
 
 }  // namespace samebits::support

@@ -1,7 +1,7 @@
 // Cases of scalar conversions, and their packaging as RapidCheck generators.
 #include "support/generators.hpp"
 
-#include "engine/core/simpler.hpp"
+#include "engine/core/fields.hpp"
 #include "oracle/exact.hpp"
 #include "support/rules.hpp"
 
@@ -53,17 +53,16 @@ conversion_case draw_case(const case_space& space, const word_source& next) {
 }
 
 /// Simpler inputs; then plainer policies. Formats and mode say what fails and stay.
-std::vector<conversion_case> simpler_conversions(const conversion_case& c) {
-  simpler_cases<conversion_case> all(c);
-  for (const std::uint64_t code : simpler_codes(c.from, c.input)) {
-    all.set(&conversion_case::input, code);
-  }
-  all.reset(&conversion_case::rule, cast_rule{.overflow = overflow::ieee}, &cast_rule::overflow,
-            &cast_rule::nan);
-  if (c.random.value != 0) {
-    all.change([](conversion_case& other) { other.random.value &= other.random.value - 1; });
-  }
-  return all.all();
+std::vector<conversion_case> simpler_conversions(const conversion_case& from) {
+  return simpler_cases(from, [](conversion_case& c, case_fields& fields) {
+    const std::uint64_t input = c.input;
+    for (const std::uint64_t code : simpler_codes(c.from, input)) {
+      if (fields.change(code != input)) c.input = code;
+    }
+    fields.reset("overflow", c.rule.overflow, overflow::ieee, "nan", c.rule.nan,
+                 nan_policy::canonical);
+    if (fields.change(c.random.value != 0)) c.random.value &= c.random.value - 1;
+  });
 }
 
 }  // namespace

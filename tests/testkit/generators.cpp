@@ -1,10 +1,8 @@
 // Generators of rules and options.
 #include "samebits/testkit/generators.hpp"
 
-#include <functional>
-
 #include "engine/core/choices.hpp"
-#include "engine/core/simpler.hpp"
+#include "engine/core/fields.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -19,20 +17,23 @@ convert_options draw_options(const support::word_source& next) {
   return {rule.rounding, rule.overflow, rule.nan, support::draw_random_stream(next)};
 }
 
+template <class Rule>  // or options, which have the fields of one
+void describe_rule(Rule& r, support::case_fields& fields) {
+  const Rule plain;
+  fields.reset("rounding", r.rounding, plain.rounding, "overflow", r.overflow, plain.overflow,
+               "nan", r.nan, plain.nan);
+}
+
 std::vector<cast_rule> simpler_rules(const cast_rule& rule) {
-  support::simpler_cases<cast_rule> all(rule);
-  all.reset(std::identity{}, cast_rule{}, &cast_rule::rounding, &cast_rule::overflow,
-            &cast_rule::nan);
-  return all.all();
+  return support::simpler_cases(rule, describe_rule<cast_rule>);
 }
 
 std::vector<convert_options> simpler_options(const convert_options& options) {
-  support::simpler_cases<convert_options> all(options);
-  all.reset(std::identity{}, convert_options{}, &convert_options::rounding,
-            &convert_options::overflow, &convert_options::nan);
-  all.reset_random(&convert_options::random);
-  all.reset(&convert_options::random, random_stream{}, &random_stream::bits);
-  return all.all();
+  return support::simpler_cases(options, [](convert_options& o, support::case_fields& fields) {
+    describe_rule(o, fields);
+    fields.reset(o.random);
+    fields.reset("K", o.random.bits, random_stream{}.bits);
+  });
 }
 
 }  // namespace

@@ -2,12 +2,10 @@
 #include "engine/cases/attention.hpp"
 
 #include <array>
-#include <ostream>
 #include <vector>
 
 #include "engine/cases/operations.hpp"
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 
 namespace samebits::support {
 namespace {
@@ -41,24 +39,6 @@ attention_case draw_attention(const word_source& next) {
   c.threads = static_cast<int>(below(4, next));
   c.content = next();
   return c;
-}
-
-std::vector<attention_case> simpler_attention(const attention_case& c) {
-  simpler_cases<attention_case> all(c);
-  all.set(&attention_case::batch, 1);
-  all.set(&attention_case::heads, 1);
-  for (const std::int64_t n : {c.queries / 2, c.queries - 1}) {
-    if (n < 2) continue;
-    all.change([&](attention_case& o) {
-      o.queries = n;
-      if (o.options.causal) o.keys = n;
-    });
-  }
-  if (c.keys > 2 && !c.options.causal) all.set(&attention_case::keys, c.keys / 2);
-  all.set(&attention_case::special, 0);
-  all.set(&attention_case::threads, 1);
-  all.set(&attention_case::gaps, false);
-  return all.all();
 }
 
 /// The layouts of a tensor's rows, [batch * length * heads, columns] in memory order.
@@ -130,21 +110,27 @@ bool wants_dq(const attention_case& c) {
   return c.options.kernel == attention_kernel::flash || c.keys <= 256;
 }
 
-array_operation attention_operation() {
-  return judged(
-      "the rule", attention_by_rule,
-      make_operation<attention_case>(
-          "attention", {draw_attention, memory_of_attention, attention_on, simpler_attention}, 16));
+void describe(attention_case& c, case_fields& fields) {
+  const bool causal = c.options.causal;
+  fields.show("kernel", c.options.kernel, "backward", c.backward, "format", c.format, "causal",
+              causal, "dimension", c.dimension, "scale", c.options.scale, "splits",
+              c.options.splits, "multiprocessors", c.options.multiprocessors, "heads inner",
+              c.heads_inner);
+  fields.reset("batch", c.batch, 1, "heads", c.heads, 1, "special", c.special, 0, "gaps", c.gaps,
+               false);
+  fields.show("queries", c.queries, "keys", c.keys);
+  for (const std::int64_t n : {c.queries / 2, c.queries - 1}) {
+    if (!fields.change(n >= 2)) continue;
+    c.queries = n;
+    if (causal) c.keys = n;
+  }
+  if (fields.change(c.keys > 2 && !causal)) c.keys /= 2;
 }
 
-std::ostream& operator<<(std::ostream& out, const attention_case& c) {
-  return out << name(c.options.kernel) << (c.backward ? " backward" : "") << " of "
-             << name(c.format) << (c.options.causal ? ", causal" : "") << ", batch " << c.batch
-             << ", heads " << c.heads << ", queries " << c.queries << ", keys " << c.keys
-             << ", dimension " << c.dimension << ", scale " << c.options.scale << ", splits "
-             << c.options.splits << ", " << c.options.multiprocessors << " multiprocessors, gaps "
-             << c.gaps << ", heads inner " << c.heads_inner << ", special " << c.special << ", "
-             << c.threads << " threads, content " << c.content;
+array_operation attention_operation() {
+  return judged("the rule", attention_by_rule,
+                make_operation<attention_case>(
+                    "attention", {draw_attention, memory_of_attention, attention_on}, 16));
 }
 
 }  // namespace samebits::support

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 
 #include "engine/core/problem.hpp"
 #include "samebits/attention.hpp"
@@ -21,7 +20,7 @@ struct attention_case {
   int threads = 1;
   std::uint64_t content = 0;
 };
-std::ostream& operator<<(std::ostream& out, const attention_case& c);
+void describe(attention_case& c, case_fields& fields);
 
 /// Whether a case asks for dQ: that of cuDNN has no rule above 256 keys.
 bool wants_dq(const attention_case& c);

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ostream>
 #include <vector>
 
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "samebits/axis_reductions.hpp"
 
@@ -47,18 +45,18 @@ std::int64_t span_of(const axis_case& c) {
   return last + 1;
 }
 
-std::ostream& operator<<(std::ostream& out, const axis_case& c) {
-  const auto list = [&](const char* what, const auto& numbers) {
-    out << ", " << what;
-    for (const auto number : numbers) out << ' ' << number;
-  };
-  out << name(c.options.of) << " of " << name(c.format);
-  list("shape", c.shape);
-  list("strides", c.strides);
-  list("over axes", c.axes);
-  return out << ", offset " << c.options.offset << ", " << c.options.multiprocessors
-             << " multiprocessors, out " << c.out << ", " << c.threads << " threads, content "
-             << c.content;
+void describe(axis_case& c, case_fields& fields) {
+  fields.show("of", c.options.of, "format", c.format, "shape", c.shape, "strides", c.strides,
+              "axes", c.axes, "multiprocessors", c.options.multiprocessors, "out", c.out);
+  const auto dense_out = [&] { c.out = dense_layout(1, results_of(c)); };
+  for (std::int64_t& size : c.shape) {
+    const std::int64_t of_case = size;
+    for (const std::int64_t fewer : {std::int64_t{1}, of_case / 2, of_case - 1}) {
+      if (fields.change(fewer > 0 && fewer < of_case)) size = fewer, dense_out();
+    }
+  }
+  if (fields.change(c.out != dense_layout(1, results_of(c)))) dense_out();
+  fields.reset("offset", c.options.offset, 0);
 }
 
 /// Dense strides in any order of the axes, some with a gap behind an axis, some repeated.
@@ -104,25 +102,6 @@ axis_case draw_axes(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<axis_case> simpler_axes(const axis_case& c) {
-  simpler_cases<axis_case> all(c);
-  const auto with_out = [&](const auto& change) {
-    axis_case other = c;
-    change(other);
-    other.out = dense_layout(1, results_of(other));
-    all.change([&](axis_case& to) { to = other; });
-  };
-  for (std::size_t i = 0; i < c.shape.size(); ++i) {
-    for (const std::int64_t size : {std::int64_t{1}, c.shape[i] / 2, c.shape[i] - 1}) {
-      if (size > 0 && size < c.shape[i]) with_out([&](axis_case& o) { o.shape[i] = size; });
-    }
-  }
-  if (c.out != dense_layout(1, results_of(c))) with_out([](axis_case&) {});
-  all.set(&axis_case::threads, 1);
-  all.set(&axis_case::options, &axis_reduction_options::offset, 0);
-  return all.all();
 }
 
 /// In one case of four some numbers are special.
@@ -183,9 +162,9 @@ returned_values axes_by_definition(const axis_case& c, const call_site& site) {
 }  // namespace
 
 array_operation axis_operation() {
-  return judged("the definition", axes_by_definition,
-                make_operation<axis_case>("reductions over axes",
-                                          {draw_axes, memory_of_axes, axes_on, simpler_axes}, 64));
+  return judged(
+      "the definition", axes_by_definition,
+      make_operation<axis_case>("reductions over axes", {draw_axes, memory_of_axes, axes_on}, 64));
 }
 
 }  // namespace samebits::support

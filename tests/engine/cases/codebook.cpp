@@ -1,9 +1,7 @@
 // Codebooks: quantize_blocks(), and dequantize_blocks() of any codes and absmaxes.
-#include <ostream>
 #include <random>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/inputs/families.hpp"
 #include "samebits/codebook.hpp"
 
@@ -27,12 +25,12 @@ struct codebook_case {
   std::uint64_t content = 0;
 };
 
-std::ostream& operator<<(std::ostream& out, const codebook_case& c) {
-  return out << (c.dequantizes ? "dequantize " : "quantize ") << name(c.options.book) << ", "
-             << name(c.options.steps) << " steps, blocks of " << c.options.block
-             << (c.nested ? ", double" : "") << ", " << name(c.format) << " " << c.elements
-             << ", codes " << c.code_bytes_off << " bytes off; " << c.threads
-             << " threads; content " << c.content;
+void describe(codebook_case& c, case_fields& fields) {
+  fields.show("dequantizes", c.dequantizes, "book", c.options.book, "steps", c.options.steps,
+              "block", c.options.block, "absmax block", c.absmax_block, "offset", c.offset,
+              "format", c.format);
+  fields.matrices({{"elements", c.elements}});
+  fields.reset("bytes before the codes", c.code_bytes_off, 0, "nested", c.nested, false);
 }
 
 codebook_case draw_codebook(const word_source& next) {
@@ -53,19 +51,6 @@ codebook_case draw_codebook(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<codebook_case> simpler_codebooks(const codebook_case& c) {
-  simpler_cases<codebook_case> all(c);
-  all.sizes(c.elements.rows, c.elements.cols,
-            [](codebook_case& other, std::int64_t rows, std::int64_t cols) {
-              other.elements = dense_layout(rows, cols);
-            });
-  all.set(&codebook_case::elements, dense_layout(c.elements.rows, c.elements.cols));
-  all.set(&codebook_case::code_bytes_off, 0);
-  all.set(&codebook_case::nested, false);
-  all.set(&codebook_case::threads, 1);
-  return all.all();
 }
 
 /// Numbers of every family, in most blocks within a few binades.
@@ -135,8 +120,8 @@ returned_values codebook_on(const codebook_case& c, const call_site& site) {
 }  // namespace
 
 array_operation codebook_operation() {
-  return make_operation("codebooks", operation_of<codebook_case>{draw_codebook, memory_of_codebook,
-                                                                 codebook_on, simpler_codebooks});
+  return make_operation(
+      "codebooks", operation_of<codebook_case>{draw_codebook, memory_of_codebook, codebook_on});
 }
 
 }  // namespace samebits::support

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <ostream>
 #include <random>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 
 namespace samebits::support {
@@ -59,30 +57,6 @@ void draw_in_place(array_arithmetic_case& c, const word_source& next) {
   if (below(4, next) != 0) return;
   c.over = over;
   c.in[static_cast<std::size_t>(over)] = c.out;
-}
-
-std::vector<array_arithmetic_case> simpler(const array_arithmetic_case& c) {
-  simpler_cases<array_arithmetic_case> all(c);
-  const auto layouts = [](array_arithmetic_case& other) {
-    return std::array{&other.in[0], &other.in[1], &other.in[2], &other.out, &other.each};
-  };
-  all.sizes(c.out.rows, c.out.cols,
-            [&](array_arithmetic_case& other, std::int64_t rows, std::int64_t cols) {
-              for (array_layout* l : layouts(other)) l->resize(rows, cols);
-            });
-  all.set(&array_arithmetic_case::over, -1);
-  all.set(&array_arithmetic_case::alike, false);
-  array_arithmetic_case dense = c;
-  for (array_layout* l : layouts(dense)) *l = dense_layout(c.out.rows, c.out.cols);
-  all.set(&array_arithmetic_case::in, dense.in);
-  if (c.over < 0) all.set(&array_arithmetic_case::out, dense.out);
-  all.set(&array_arithmetic_case::each, dense.each);
-  all.set(&array_arithmetic_case::asked, flags_asked::none);
-  all.set(&array_arithmetic_case::rule, cast_rule{c.rule.rounding});
-  all.set(&array_arithmetic_case::rule, cast_rule{});
-  all.set(&array_arithmetic_case::threads, 1);
-  all.reset_random(&array_arithmetic_case::random);
-  return all.all();
 }
 
 /// What cuda-native has: one format, without flags (docs/decisions/0026).
@@ -182,18 +156,19 @@ compute_options options_of(const array_arithmetic_case& c) {
   return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
 }
 
-std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c) {
-  out << name(c.op) << " of " << name(c.from[0]) << ", " << name(c.from[1]) << ", "
-      << name(c.from[2]) << " into " << name(c.to) << ", " << text_of(c.rule) << ", " << c.threads
-      << " threads"
-      << (c.asked == flags_asked::each  ? ", with flags"
-          : c.asked == flags_asked::all ? ", with the flags of all elements together"
-                                        : "");
-  if (c.over >= 0) out << ", over operand " << c.over;
-  if (c.alike) out << ", of one operand";
-  return out << "; a " << c.in[0] << "; b " << c.in[1] << "; c " << c.in[2] << "; out " << c.out
-             << "; flags " << c.each << "; " << text_of(c.random) << "; content " << c.content
-             << " of " << c.drawn << " operands";
+void describe(array_arithmetic_case& c, case_fields& fields) {
+  fields.show("op", c.op, "from", c.from, "to", c.to);
+  fields.matrices({{"a", c.in[0]},
+                   {"b", c.in[1]},
+                   {"c", c.in[2]},
+                   {"out", c.over < 0 ? c.out : c.in[static_cast<std::size_t>(c.over)]},
+                   {"each", c.each}});
+  if (c.over >= 0) c.out = c.in[static_cast<std::size_t>(c.over)];
+  fields.reset("over operand", c.over, -1, "alike", c.alike, false, "flags", c.asked,
+               flags_asked::none, "rule", c.rule, cast_rule{c.rule.rounding});
+  if (fields.change(c.rule.rounding != rounding{})) c.rule.rounding = {};
+  fields.reset(c.random);
+  fields.show("drawn operands", c.drawn);
 }
 
 operation_of<array_arithmetic_case> computations(std::string_view backend) {
@@ -204,7 +179,7 @@ operation_of<array_arithmetic_case> computations(std::string_view backend) {
             draw_in_place(c, next);
             return c;
           },
-          memory_of_computation, compute_case, simpler};
+          memory_of_computation, compute_case};
 }
 
 array_operation compute_operation(std::string_view backend) {

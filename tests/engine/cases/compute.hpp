@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <iosfwd>
 #include <string_view>
 
 #include "engine/core/layout.hpp"
@@ -37,7 +36,7 @@ struct array_arithmetic_case {
   bool alike = false;  ///< every operand is the memory of the first
 };
 
-std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c);
+void describe(array_arithmetic_case& c, case_fields& fields);
 
 /// Dense arrays of one shape everywhere.
 array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,

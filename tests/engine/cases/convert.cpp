@@ -2,12 +2,10 @@
 #include "engine/cases/convert.hpp"
 
 #include <algorithm>
-#include <ostream>
 #include <tuple>
 #include <utility>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
 
@@ -90,27 +88,6 @@ array_case draw_array_case(const word_source& next) {
   return c;
 }
 
-std::vector<array_case> simpler_array_cases(const array_case& c) {
-  simpler_cases<array_case> all(c);
-  all.sizes(c.in.rows, c.in.cols, [](array_case& other, std::int64_t rows, std::int64_t cols) {
-    for (array_layout* layout : {&other.in, &other.out}) {
-      layout->rows = rows;
-      layout->cols = cols;
-    }
-  });
-  all.set(&array_case::threads, 1);
-  const array_layout dense = dense_layout(c.in.rows, c.in.cols);
-  if (c.in_place && !c.in.is_dense()) {
-    all.change([&](array_case& other) { other.in = other.out = dense; });
-  } else {
-    all.set(&array_case::in, dense);
-    all.set(&array_case::out, dense);
-  }
-  all.set(&array_case::in_place, false);
-  all.reset_random(&array_case::random);
-  return all.all();
-}
-
 std::vector<std::uint64_t> content_of(const array_case& c) {
   const word_source next = words_from(c.content);
   std::vector<std::uint64_t> content(static_cast<std::size_t>(c.in.span()));
@@ -128,16 +105,18 @@ matrix_view conversion_result(const array_case& c, const call_site& site) {
   return out;
 }
 
-std::ostream& operator<<(std::ostream& out, const array_case& c) {
-  return out << name(c.from) << " to " << name(c.to) << ", " << text_of(c.rule) << "; in " << c.in
-             << "; " << (c.in_place ? "in place, as " : "") << "out " << c.out << "; random "
-             << text_of(c.random) << "; threads " << c.threads << "; content seed " << c.content;
+void describe(array_case& c, case_fields& fields) {
+  fields.show("from", c.from, "to", c.to, "rule", c.rule);
+  fields.matrices({{"in", c.in_place ? c.out : c.in}, {"out", c.out}});
+  if (c.in_place) c.in = c.out;
+  fields.reset("in place", c.in_place, false);
+  fields.reset(c.random);
 }
 
 operation_of<array_case> conversions(std::string_view backend) {
   const bool native = backend == "cuda-native";
   return {[native](const word_source& next) { return draw_operation_case(native, next); },
-          memory_of_conversion, convert_case, simpler_array_cases};
+          memory_of_conversion, convert_case};
 }
 
 array_operation convert_operation(std::string_view backend) {

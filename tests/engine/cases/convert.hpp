@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +29,6 @@ struct array_case {
 /// transposed, with repeated input rows and columns (stride 0), unaligned, on 1 to 8 threads; not in
 /// place.
 array_case draw_array_case(const word_source& next);
-/// Fewer rows, fewer columns, dense layouts, one thread, plain random stream.
-std::vector<array_case> simpler_array_cases(const array_case& c);
 
 /// Source codes for the elements of an array case, in memory order.
 std::vector<std::uint64_t> content_of(const array_case& c);
@@ -44,6 +41,6 @@ operation_of<array_case> conversions(std::string_view backend = {});
 
 convert_options options_of(const array_case& c);
 
-std::ostream& operator<<(std::ostream& out, const array_case& c);
+void describe(array_case& c, case_fields& fields);
 
 }  // namespace samebits::support

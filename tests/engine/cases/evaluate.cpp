@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
 #include "engine/inputs/function_calls.hpp"
@@ -28,8 +26,6 @@ namespace {
 struct evaluated_tensor {
   format_id from = format_id::fp32, grad = format_id::fp32, to = format_id::fp32;
   array_layout in = {}, gradient = {}, out = {};
-
-  friend constexpr bool operator==(const evaluated_tensor&, const evaluated_tensor&) = default;
 };
 
 /// Whether the result is written over an operand.
@@ -50,18 +46,24 @@ struct evaluate_case {
 
 namespace real = numerics::real;
 
-std::ostream& operator<<(std::ostream& out, const evaluate_case& c) {
-  out << name(c.options.rule) << (c.gradient ? " gradient of " : " ") << name(c.of);
-  if (c.options.parameter) out << " " << *c.options.parameter;
-  out << ", " << name(c.options.rounding) << " " << name(c.options.overflow) << ", "
-      << (c.listed ? "a list" : "a matrix") << ", written over " << static_cast<int>(c.over)
-      << ", random " << text_of(c.options.random) << ", " << c.threads << " threads, content "
-      << c.content;
-  for (const evaluated_tensor& t : c.tensors) {
-    out << "\n    " << name(t.from) << " in " << t.in << "; " << name(t.grad) << " grad "
-        << t.gradient << "; " << name(t.to) << " out " << t.out;
+void describe(evaluate_case& c, case_fields& fields) {
+  fields.show("of", c.of, "gradient", c.gradient, "rule", c.options.rule, "parameter",
+              c.options.parameter, "rounding", c.options.rounding, "overflow", c.options.overflow,
+              "first code", c.first, "step", c.step);
+  if (c.listed) fields.fewer(c.tensors);
+  for (evaluated_tensor& t : c.tensors) {
+    fields.line();
+    fields.show("from", t.from, "grad", t.grad, "to", t.to);
+    fields.matrices({{"in", c.over == written_over::operand ? t.out : t.in},
+                     {"gradient", c.over == written_over::gradient ? t.out : t.gradient},
+                     {"out", t.out}});
+    if (c.over == written_over::operand) t.in = t.out;
+    if (c.over == written_over::gradient) t.gradient = t.out;
   }
-  return out;
+  fields.line();
+  if (c.tensors.size() == 1) fields.reset("listed", c.listed, false);
+  fields.reset("written over", c.over, written_over::nothing);
+  fields.reset(c.options.random);
 }
 
 constexpr double parameters_of_pow[] = {0, 1, 0.5, -0.5, -1, 2, 3, -2, 1.7, 2.001};
@@ -110,27 +112,6 @@ evaluate_case draw_evaluation(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<evaluate_case> simpler_evaluations(const evaluate_case& c) {
-  simpler_cases<evaluate_case> all(c);
-  if (c.listed) all.without_one(&evaluate_case::tensors);
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const evaluated_tensor& given = c.tensors[i];
-    all.sizes(given.in.rows, given.in.cols,
-              [i](evaluate_case& other, std::int64_t rows, std::int64_t cols) {
-                evaluated_tensor& t = other.tensors[i];
-                for (array_layout* l : {&t.in, &t.gradient, &t.out}) l->resize(rows, cols);
-              });
-    evaluated_tensor dense = given;
-    dense.in = dense.gradient = dense.out = dense_layout(given.in.rows, given.in.cols);
-    all.set(element(&evaluate_case::tensors, i), dense);
-  }
-  if (c.tensors.size() == 1) all.set(&evaluate_case::listed, false);
-  all.set(&evaluate_case::over, written_over::nothing);
-  all.set(&evaluate_case::threads, 1);
-  all.reset_random([](evaluate_case & other) -> auto& { return other.options.random; });
-  return all.all();
 }
 
 /// Zeros, infinities, NaNs and numbers near borders of formulas; then codes of which every second
@@ -316,8 +297,8 @@ std::vector<evaluate_case> listed_evaluations() {
   return all;
 }
 
-const operation_of<evaluate_case> evaluations = {draw_evaluation, memory_of_evaluation, evaluate_on,
-                                                 simpler_evaluations};
+const operation_of<evaluate_case> evaluations = {draw_evaluation, memory_of_evaluation,
+                                                 evaluate_on};
 
 array_operation listed(const std::vector<evaluate_case>& all, std::size_t batch) {
   return judged("the definition", evaluate_by_definition,

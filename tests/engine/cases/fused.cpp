@@ -3,12 +3,10 @@
 
 #include <bit>
 #include <cmath>
-#include <ostream>
 #include <span>
 #include <utility>
 
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/hardware/evaluate.hpp"
@@ -69,24 +67,32 @@ std::size_t whole_operands(const fused_case& c) {
   return c.of == of::embed ? 0 : 1;
 }
 
-std::ostream& operator<<(std::ostream& out, const fused_case& c) {
-  constexpr const char* names[] = {"gated",
-                                   "gated_gradient",
-                                   "biased",
-                                   "biased_gradient",
-                                   "rotate",
-                                   "rotate_gradient",
-                                   "embed",
-                                   "dropout",
-                                   "clip_fake_quantize",
-                                   "clip_fake_quantize_gradient"};
-  return out << names[static_cast<int>(c.of)] << " " << name(c.f) << " of " << name(c.format)
-             << ", tables of " << c.rows_of_tables << " rows, " << c.positions
-             << " positions, each " << c.each << ", scale " << c.scale << ", probability "
-             << c.probability << ", " << c.bits << " bits, random " << text_of(c.random) << ", "
-             << c.threads << " threads, content " << c.content << (c.in_place ? ", in place" : "")
-             << "\n    " << c.operands[0] << "\n    " << c.operands[1] << "\n    " << c.operands[2]
-             << "\n    out " << c.out << "\n    second out " << c.second_out;
+std::string_view name(fused_operator which) {
+  constexpr std::string_view names[] = {"gated",
+                                        "gated_gradient",
+                                        "biased",
+                                        "biased_gradient",
+                                        "rotate",
+                                        "rotate_gradient",
+                                        "embed",
+                                        "dropout",
+                                        "clip_fake_quantize",
+                                        "clip_fake_quantize_gradient"};
+  return names[static_cast<int>(which)];
+}
+
+void describe(fused_case& c, case_fields& fields) {
+  fields.show("operator", c.of, "function", c.f, "format", c.format, "rows of tables",
+              c.rows_of_tables, "scale", c.scale, "probability", c.probability, "bits", c.bits);
+  fields.matrices({{"first", c.in_place ? c.out : c.operands[0]},
+                   {"second", c.operands[1]},
+                   {"third", c.operands[2]},
+                   {"out", c.out},
+                   {"second out", c.second_out}},
+                  is_rotation(c) ? 2 : 1);
+  if (c.in_place) c.operands[0] = c.out;
+  fields.reset("in place", c.in_place, false, "each", c.each, 1, "positions", c.positions, 0);
+  fields.reset(c.random);
 }
 
 fused_case draw_fused(const word_source& next) {
@@ -119,23 +125,6 @@ fused_case draw_fused(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<fused_case> simpler_fused(const fused_case& c) {
-  simpler_cases<fused_case> all(c);
-  const std::int64_t unit = is_rotation(c) ? 2 : 1;
-  all.sizes(c.out.rows, c.out.cols / unit,
-            [&](fused_case& other, std::int64_t rows, std::int64_t cols) {
-              for (array_layout* l : {&other.operands[0], &other.operands[1], &other.operands[2],
-                                      &other.out, &other.second_out})
-                l->resize(rows, cols * unit);
-            });
-  all.set(&fused_case::in_place, false);
-  all.set(&fused_case::threads, 1);
-  all.set(&fused_case::each, 1);
-  all.set(&fused_case::positions, 0);
-  all.reset_random(&fused_case::random);
-  return all.all();
 }
 
 buffers memory_of_fused(const fused_case& c) {
@@ -336,9 +325,9 @@ returned_values fused_by_definition(const fused_case& c, const call_site& site) 
 }  // namespace
 
 array_operation fused_operation() {
-  return judged("PyTorch's operators", fused_by_definition,
-                make_operation<fused_case>("fused operators",
-                                           {draw_fused, memory_of_fused, fused_on, simpler_fused}));
+  return judged(
+      "PyTorch's operators", fused_by_definition,
+      make_operation<fused_case>("fused operators", {draw_fused, memory_of_fused, fused_on}));
 }
 
 }  // namespace samebits::support

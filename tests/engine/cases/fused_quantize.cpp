@@ -2,12 +2,10 @@
 #include "engine/cases/operations.hpp"
 
 #include <cstddef>
-#include <ostream>
 #include <vector>
 
 #include "engine/cases/quantize.hpp"
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "samebits/operators.hpp"
 
 namespace samebits::support {
@@ -26,14 +24,16 @@ struct norm_quantize_case {
 constexpr function functions[] = {function::silu, function::gelu, function::gelu_tanh};
 constexpr function_rule rule = function_rule::torch_2_11;
 
-std::ostream& operator<<(std::ostream& out, const norm_quantize_case& c) {
-  return out << (c.rms ? "RMSNorm" : "LayerNorm") << (c.adds ? " of a sum" : "")
-             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << ", offset " << c.offset
-             << ", " << c.tiles;
+void describe(norm_quantize_case& c, case_fields& fields) {
+  fields.show("RMSNorm", c.rms);
+  fields.reset("of a sum", c.adds, false, "weight", c.weight, false, "bias", c.bias, false,
+               "offset", c.offset, 0);
+  describe_case(c.tiles, fields);
 }
 
-std::ostream& operator<<(std::ostream& out, const gated_quantize_case& c) {
-  return out << name(c.f) << " gated, " << c.tiles;
+void describe(gated_quantize_case& c, case_fields& fields) {
+  fields.show("gated", c.f);
+  describe_case(c.tiles, fields);
 }
 
 /// Half of them what one kernel computes.
@@ -51,12 +51,6 @@ quantize_case draw_tiles(const word_source& next) {
 gated_quantize_case draw_gated(const word_source& next) {
   const quantize_case tiles = draw_tiles(next);
   return {tiles, one_of(functions, next)};
-}
-
-std::vector<gated_quantize_case> simpler_gated(const gated_quantize_case& c) {
-  std::vector<gated_quantize_case> all;
-  for (const quantize_case& q : simpler_quantizations(c.tiles)) all.push_back({q, c.f});
-  return all;
 }
 
 /// The buffers of a quantization, and `up`.
@@ -84,18 +78,6 @@ norm_quantize_case draw_norm(const word_source& next) {
   for (bool* flag : {&c.rms, &c.adds, &c.weight, &c.bias}) *flag = below(2, next) == 0;
   c.offset = below(3, next);
   return c;
-}
-
-std::vector<norm_quantize_case> simpler_norms(const norm_quantize_case& c) {
-  simpler_cases<norm_quantize_case> all(c);
-  for (const quantize_case& q : simpler_quantizations(c.tiles)) {
-    all.change([&](norm_quantize_case& other) { other.tiles = q; });
-  }
-  all.set(&norm_quantize_case::adds, false);
-  all.set(&norm_quantize_case::weight, false);
-  all.set(&norm_quantize_case::bias, false);
-  all.set(&norm_quantize_case::offset, 0);
-  return all.all();
 }
 
 constexpr std::size_t norm_buffers = 6;  ///< behind those of the quantization
@@ -195,17 +177,15 @@ returned_values gated_then_quantized(const gated_quantize_case& c, const call_si
 }  // namespace
 
 array_operation gated_quantize_operation() {
-  return judged(
-      "two calls", gated_then_quantized,
-      make_operation<gated_quantize_case>(
-          "gated and quantized", {draw_gated, memory_of_gated, gated_on, simpler_gated}, 256));
+  return judged("two calls", gated_then_quantized,
+                make_operation<gated_quantize_case>("gated and quantized",
+                                                    {draw_gated, memory_of_gated, gated_on}, 256));
 }
 
 array_operation norm_quantize_operation() {
-  return judged(
-      "two or three calls", norm_then_quantized,
-      make_operation<norm_quantize_case>("norms and quantized",
-                                         {draw_norm, memory_of_norm, norm_on, simpler_norms}, 256));
+  return judged("two or three calls", norm_then_quantized,
+                make_operation<norm_quantize_case>("norms and quantized",
+                                                   {draw_norm, memory_of_norm, norm_on}, 256));
 }
 
 }  // namespace samebits::support

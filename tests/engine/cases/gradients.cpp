@@ -2,27 +2,14 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <ostream>
 
 #include "engine/cases/gradients.hpp"
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/inputs/families.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::support {
-
-std::ostream& operator<<(std::ostream& out, const reduction_case& c) {
-  out << c.ranks << " ranks, communication " << name(c.how.communication) << " "
-      << name(c.how.scale) << " " << name(c.how.rounding) << " K " << c.how.random.bits
-      << ", factor " << c.how.factor << ", " << c.how.elements_at_once << " at once;";
-  for (const reduction_tensor& t : c.tensors) {
-    out << " " << name(t.format) << "[" << t.rows << ", " << t.cols << "]"
-        << (t.col_stride > 1 ? " strided" : "");
-  }
-  return out;
-}
 
 namespace {
 
@@ -123,35 +110,6 @@ reduction_tensor part_of(const reduction_tensor& t, std::int64_t rows, std::int6
   return part;
 }
 
-std::vector<reduction_case> simpler_ranks(const reduction_case& c) {
-  simpler_cases<reduction_case> all(c);
-  all.without_one(&reduction_case::tensors);
-  if (c.ranks > 1) {
-    all.change([](reduction_case& other) {
-      --other.ranks;
-      for (reduction_tensor& t : other.tensors) t.codes.pop_back();
-    });
-  }
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const reduction_tensor& t = c.tensors[i];
-    const auto part = [i](std::int64_t rows, std::int64_t cols) {
-      return
-          [=](reduction_case& other) { other.tensors[i] = part_of(other.tensors[i], rows, cols); };
-    };
-    if (t.rows > 1) all.change(part(1, t.cols));
-    if (t.cols > 1) all.change(part(t.rows, t.cols / 2));
-    if (t.cols > 1) all.change(part(t.rows, t.cols - 1));
-    const auto tensor = element(&reduction_case::tensors, i);
-    all.set(tensor, &reduction_tensor::col_stride, 1);
-    all.set(tensor, &reduction_tensor::row_stride, t.cols * t.col_stride);
-  }
-  using how = gradient_reduction;
-  all.reset(&reduction_case::how, how{}, &how::factor, &how::rounding, &how::scale,
-            &how::elements_at_once);
-  all.reset_random([](reduction_case & other) -> auto& { return other.how.random; });
-  return all.all();
-}
-
 /// The tensors of rank 0, then those of rank 1, ...
 buffers memory_of_ranks(const reduction_case& c) {
   buffers all;
@@ -185,8 +143,32 @@ returned_values reduce_ranks(const reduction_case& c, const call_site& site) {
 
 }  // namespace
 
+void describe(reduction_case& c, case_fields& fields) {
+  const gradient_reduction plain;
+  fields.show("ranks", c.ranks, "communication", c.how.communication);
+  fields.fewer(c.tensors);
+  if (fields.change(c.ranks > 1)) {
+    --c.ranks;
+    for (reduction_tensor& t : c.tensors) t.codes.pop_back();
+  }
+  for (reduction_tensor& t : c.tensors) {
+    fields.line();
+    fields.show("format", t.format, "rows", t.rows, "columns", t.cols);
+    if (fields.change(t.rows > 1)) t = part_of(t, 1, t.cols);
+    if (fields.change(t.cols > 1)) t = part_of(t, t.rows, t.cols / 2);
+    if (fields.change(t.cols > 1)) t = part_of(t, t.rows, t.cols - 1);
+    fields.reset("column stride", t.col_stride, 1, "row stride", t.row_stride,
+                 t.cols * t.col_stride);
+  }
+  fields.line();
+  fields.reset("factor", c.how.factor, plain.factor, "rounding", c.how.rounding, plain.rounding,
+               "scale", c.how.scale, plain.scale, "elements at once", c.how.elements_at_once,
+               plain.elements_at_once);
+  fields.reset(c.how.random);
+}
+
 operation_of<reduction_case> gradient_reductions() {
-  return {draw_ranks, memory_of_ranks, reduce_ranks, simpler_ranks};
+  return {draw_ranks, memory_of_ranks, reduce_ranks};
 }
 
 array_operation gradient_reduction_operation() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <vector>
 
 #include "engine/core/problem.hpp"
@@ -24,7 +23,7 @@ struct reduction_case {
   gradient_reduction how;
 };
 
-std::ostream& operator<<(std::ostream& out, const reduction_case& c);
+void describe(reduction_case& c, case_fields& fields);
 
 /// Any communication dtype, formats, rounding and factor; up to 3 rows of up to `elements` elements
 /// a tensor.

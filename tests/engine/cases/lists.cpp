@@ -1,12 +1,10 @@
 // Operations over lists of tensors.
 #include <bit>
 #include <cmath>
-#include <ostream>
 #include <random>
 
 #include "engine/cases/lists.hpp"
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
 #include "samebits/quantize.hpp"
@@ -42,29 +40,6 @@ listed_tensor draw_tensor(list_call which, bool plain, const word_source& next) 
                          : draw_layout(s.rows, s.cols, array_side::written, next);
   }
   return t;
-}
-
-std::vector<list_case> simpler_lists(const list_case& c) {
-  simpler_cases<list_case> all(c);
-  all.without_one(&list_case::tensors);
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const listed_tensor& given = c.tensors[i];
-    all.sizes(given.rows, given.cols, [i](list_case& other, std::int64_t rows, std::int64_t cols) {
-      listed_tensor& t = other.tensors[i];
-      t.rows = rows;
-      t.cols = cols;
-      for (array_layout& l : t.layouts) l.resize(rows, cols);
-    });
-    std::array<array_layout, max_lists> dense;
-    dense.fill(dense_layout(given.rows, given.cols));
-    all.set(element(&list_case::tensors, i), &listed_tensor::layouts, dense);
-  }
-  all.reset(std::identity{}, list_case{}, &list_case::a, &list_case::b, &list_case::has_scales,
-            &list_case::counts, &list_case::out, &list_case::threads);
-  all.reset(&list_case::cast, convert_options{}, &convert_options::rounding,
-            &convert_options::overflow, &convert_options::nan);
-  all.reset_random([](list_case & other) -> auto& { return other.cast.random; });
-  return all.all();
 }
 
 /// On both sides of what rounds otherwise from fp32 into shorter formats.
@@ -253,21 +228,22 @@ listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const wo
   return t;
 }
 
-std::ostream& operator<<(std::ostream& out, const list_case& c) {
-  out << name(c.which) << " of " << c.tensors.size() << " tensors, a " << std::hexfloat << c.a
-      << ", b " << c.b << ", max_norm " << c.max_norm << std::defaultfloat
-      << (c.has_scales ? ", scales given" : "") << ", counts " << static_cast<int>(c.counts)
-      << ", writes list " << c.out << ", "
-      << text_of({c.cast.rounding, c.cast.overflow, c.cast.nan}) << ", " << text_of(c.cast.random)
-      << ", " << c.threads << " threads, content " << c.content << " of kind "
-      << static_cast<int>(c.kind);
-  for (const listed_tensor& t : c.tensors) {
-    out << "\n   ";
-    for (std::size_t k = 0; k < lists_of(c.which); ++k) {
-      out << " " << name(t.formats[k]) << " " << t.layouts[k] << ";";
-    }
+void describe(list_case& c, case_fields& fields) {
+  fields.show("of", c.which, "max_norm", c.max_norm, "content of kind", c.kind);
+  fields.fewer(c.tensors);
+  for (listed_tensor& t : c.tensors) {
+    fields.line();
+    fields.show("formats", t.formats);
+    fields.matrices({{"list 0", t.layouts[0]}, {"list 1", t.layouts[1]}, {"list 2", t.layouts[2]}});
+    t.rows = t.layouts[0].rows;
+    t.cols = t.layouts[0].cols;
   }
-  return out;
+  fields.line();
+  fields.reset("a", c.a, 1.0F, "b", c.b, 1.0F, "scales given", c.has_scales, false, "counts",
+               c.counts, inspect_counts::nonfinite, "writes list", c.out, 2U, "rounding",
+               c.cast.rounding, rounding::nearest_even, "overflow", c.cast.overflow, overflow::ieee,
+               "nan", c.cast.nan, nan_policy::canonical);
+  fields.reset(c.cast.random);
 }
 
 std::string_view name(list_call which) {
@@ -278,7 +254,7 @@ std::string_view name(list_call which) {
 
 operation_of<list_case> list_calls_of(list_call which) {
   return {[which](const word_source& next) { return draw_list_case(which, next); }, memory_of_list,
-          list_call_on, simpler_lists};
+          list_call_on};
 }
 
 /// Up to some chunks, many small tensors, and enough elements for several threads.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <vector>
 
 #include "engine/cases/operations.hpp"
@@ -52,6 +51,6 @@ operation_of<list_case> list_calls_of(list_call which);
 /// Where cast() writes a tensor.
 matrix_view cast_result(const list_case& c, const call_site& site, std::size_t tensor);
 
-std::ostream& operator<<(std::ostream& out, const list_case& c);
+void describe(list_case& c, case_fields& fields);
 
 }  // namespace samebits::support

@@ -2,9 +2,7 @@
 #include "engine/cases/matmul.hpp"
 
 #include <array>
-#include <ostream>
 
-#include "engine/core/simpler.hpp"
 #include "numerics/bits/encode.hpp"
 #include "tensor_cores/tensor_cases.hpp"
 
@@ -141,39 +139,6 @@ matmul_case draw_case(const matmul_sizes& sizes, random_kinds kinds, const word_
   return c;
 }
 
-std::vector<matmul_case> simpler(const matmul_case& c) {
-  simpler_cases<matmul_case> all(c);
-  const auto resize = [](matmul_case& other, std::int64_t m, std::int64_t n, std::int64_t k) {
-    other.a.resize(m, k);
-    other.b.resize(k, n);
-    other.d.resize(m, n);
-    other.c.resize(m, n);
-    for (const auto& [scales, of] :
-         {std::pair{&other.a_scales, &other.a}, std::pair{&other.b_scales, &other.b}}) {
-      const matrix_shape shape = scales_shape(of->rows, of->cols, scales->tile);
-      scales->layout.resize(shape.rows, shape.cols);
-    }
-  };
-  all.sizes(c.d.rows, c.d.cols, [&](matmul_case& other, std::int64_t rows, std::int64_t cols) {
-    resize(other, rows, cols, c.a.cols);
-  });
-  all.sizes(1, c.a.cols, [&](matmul_case& other, std::int64_t, std::int64_t depth) {
-    resize(other, c.d.rows, c.d.cols, depth);
-  });
-  all.set(&matmul_case::has_c, false);
-  all.set(&matmul_case::a_scales, &scales_of_case::given, false);
-  all.set(&matmul_case::b_scales, &scales_of_case::given, false);
-  for (array_layout matmul_case::*const which :
-       {&matmul_case::a, &matmul_case::b, &matmul_case::c, &matmul_case::d}) {
-    all.set(which, dense_layout((c.*which).rows, (c.*which).cols));
-  }
-  if (c.c_enters != addend::after_first_slice) {
-    all.set(&matmul_case::sum, &accumulator::slices, std::int64_t{1});
-  }
-  all.set(&matmul_case::threads, 1);
-  return all.all();
-}
-
 /// A code of 2^exponent * (1 + mantissa), random mantissa and sign.
 std::uint64_t code_of(format_id format, std::int64_t exponent, const word_source& next) {
   const auto mantissa = static_cast<std::uint32_t>(next()) & 0x807FFFFFu;
@@ -229,39 +194,45 @@ returned_values multiply(const matmul_case& c, const call_site& site) {
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const matmul_case& c) {
-  out << name(c.a_format) << " " << c.a << " x " << name(c.b_format) << " " << c.b << " into "
-      << name(c.d_format) << " " << c.d << " by " << name(c.sum.kind);
-  if (c.sum.kind == accumulator_kind::ieee_fp32) out << ", " << name(c.sum.order);
-  if (is_of_tensor_core(c)) {
-    out << ", " << name(c.sum.unit) << " into " << name(c.sum.result) << ", promotion "
-        << c.sum.promotion << ", " << c.products << " products";
-  }
-  if (is_in_slices(c)) {
-    out << ", " << c.sum.slices << " " << name(c.sum.slice_order) << " slices of tiles of "
-        << c.sum.slice_tile << ", added " << name(c.sum.slice_sum) << ", rounded "
-        << name(c.sum.slice_rounding) << ", residue tile " << c.sum.residue_tile << ", promotion "
-        << c.sum.promotion;
-  }
-  const auto show = [&](const char* which, const scales_of_case& s) {
-    if (!s.given) return;
-    out << ", scales of " << which << " " << name(s.format) << " " << s.layout << " of tiles "
-        << s.tile.rows << " x " << s.tile.cols;
+void describe(matmul_case& c, case_fields& fields) {
+  const accumulator& sum = c.sum;
+  fields.show("a", c.a_format, "b", c.b_format, "d", c.d_format, "sum", sum.kind, "order",
+              sum.order, "unit", sum.unit, "result", sum.result, "promotion", sum.promotion,
+              "products", c.products, "slices", sum.slices, "slice order", sum.slice_order, "tile",
+              sum.slice_tile, "slice sum", sum.slice_sum, "slice rounding", sum.slice_rounding,
+              "residue tile", sum.residue_tile, "fp32 as tf32", sum.fp32_as_tf32, "scale order",
+              c.scale_order, "c", c.c_format, "c enters", c.c_enters, "content of kind", c.mix);
+  const auto resize = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    c.a.resize(m, k);
+    c.b.resize(k, n);
+    c.d.resize(m, n);
+    c.c.resize(m, n);
+    for (const auto& [scales, of] : {std::pair{&c.a_scales, &c.a}, std::pair{&c.b_scales, &c.b}}) {
+      const matrix_shape shape = scales_shape(of->rows, of->cols, scales->tile);
+      scales->layout.resize(shape.rows, shape.cols);
+    }
   };
-  show("a", c.a_scales);
-  show("b", c.b_scales);
-  if (c.scale_order) out << ", scale order " << name(*c.scale_order);
-  if (c.has_c) {
-    out << ", c " << name(c.c_format) << " " << c.c << " " << name(c.c_enters);
+  const std::int64_t m = c.d.rows, n = c.d.cols, k = c.a.cols;
+  fields.sizes(m, n, [&](std::int64_t rows, std::int64_t cols) { resize(rows, cols, k); });
+  fields.sizes(0, k, [&](std::int64_t, std::int64_t depth) { resize(m, n, depth); });
+  fields.reset("has c", c.has_c, false);
+  for (scales_of_case* const s : {&c.a_scales, &c.b_scales}) {
+    fields.line();
+    fields.reset("scales", s->given, false);
+    fields.show("format", s->format, "layout", s->layout, "rows of a tile", s->tile.rows, "columns",
+                s->tile.cols);
   }
-  return out << ", " << c.threads << " threads, content " << c.content << " of kind " << c.mix;
+  fields.line();
+  fields.reset("a", c.a, dense_layout(m, k), "b", c.b, dense_layout(k, n), "c", c.c,
+               dense_layout(m, n), "d", c.d, dense_layout(m, n));
+  if (fields.change(c.c_enters != addend::after_first_slice && sum.slices != 1)) c.sum.slices = 1;
 }
 
 array_operation matmul_operation(const matmul_sizes& sizes, random_kinds kinds) {
   return make_operation<matmul_case>(
       "matmul",
       {[sizes, kinds](const word_source& next) { return draw_case(sizes, kinds, next); },
-       memory_of_product, multiply, simpler},
+       memory_of_product, multiply},
       256);
 }
 

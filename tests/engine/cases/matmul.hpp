@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
 
 #include "engine/core/problem.hpp"
@@ -42,7 +41,7 @@ struct matmul_case {
   int threads = 1;
   std::uint64_t content = 0;
 };
-std::ostream& operator<<(std::ostream& out, const matmul_case& c);
+void describe(matmul_case& c, case_fields& fields);
 
 // The buffers of a case.
 namespace matmul_buffers {

@@ -1,10 +1,7 @@
 // Norms of sums, and the operators that they consist of.
 #include "engine/cases/operations.hpp"
 
-#include <ostream>
-
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/row_functions.hpp"
@@ -28,13 +25,17 @@ constexpr std::size_t at_in = 0, at_added = 1, at_weight = 2, at_bias = 3, at_me
                       at_sum = 6, at_out = 7;
 constexpr float epsilon = 1e-3F;
 
-std::ostream& operator<<(std::ostream& out, const norm_of_sum_case& c) {
-  return out << (c.gradient ? "gradient of " : "") << (c.rms ? "RMSNorm" : "LayerNorm")
-             << " of a sum of " << name(c.format) << (c.weight ? ", weight" : "")
-             << (c.bias ? ", bias" : "") << (c.has_added ? ", added" : "")
-             << (c.in_place ? ", in place" : "") << ", offset " << c.offset << ", " << c.threads
-             << " threads, content " << c.content << "\n    in " << c.in << "\n    added "
-             << c.added << "\n    sum " << c.sum << "\n    out " << c.out;
+void describe(norm_of_sum_case& c, case_fields& fields) {
+  fields.show("RMSNorm", c.rms, "gradient", c.gradient, "format", c.format, "added", c.has_added);
+  fields.matrices({{"in", !c.in_place  ? c.in
+                          : c.gradient ? c.out
+                                       : c.sum},
+                   {"added", c.added},
+                   {"sum", c.sum},
+                   {"out", c.out}});
+  if (c.in_place) c.in = c.gradient ? c.out : c.sum;
+  fields.reset("in place", c.in_place, false, "weight", c.weight, false, "bias", c.bias, false,
+               "offset", c.offset, 0);
 }
 
 norm_of_sum_case draw_norm(const word_source& next) {
@@ -60,21 +61,6 @@ norm_of_sum_case draw_norm(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<norm_of_sum_case> simpler_norms(const norm_of_sum_case& c) {
-  simpler_cases<norm_of_sum_case> all(c);
-  all.sizes(c.out.rows, c.out.cols,
-            [](norm_of_sum_case& other, std::int64_t rows, std::int64_t cols) {
-              for (array_layout* l : {&other.in, &other.added, &other.sum, &other.out})
-                l->resize(rows, cols);
-            });
-  all.set(&norm_of_sum_case::in_place, false);
-  all.set(&norm_of_sum_case::weight, false);
-  all.set(&norm_of_sum_case::bias, false);
-  all.set(&norm_of_sum_case::offset, 0);
-  all.set(&norm_of_sum_case::threads, 1);
-  return all.all();
 }
 
 buffers memory_of_norm(const norm_of_sum_case& c) {
@@ -170,9 +156,9 @@ returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const cal
 }  // namespace
 
 array_operation norm_of_sum_operation() {
-  return judged("PyTorch's operators", norms_of_sums_by_definition,
-                make_operation<norm_of_sum_case>(
-                    "norms of sums", {draw_norm, memory_of_norm, norm_on, simpler_norms}, 256));
+  return judged(
+      "PyTorch's operators", norms_of_sums_by_definition,
+      make_operation<norm_of_sum_case>("norms of sums", {draw_norm, memory_of_norm, norm_on}, 256));
 }
 
 }  // namespace samebits::support

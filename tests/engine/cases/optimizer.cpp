@@ -3,11 +3,9 @@
 
 #include <bit>
 #include <cstring>
-#include <ostream>
 #include <string>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "numerics/update/stored.hpp"
 #include "samebits/core/step_report.hpp"
 
@@ -99,37 +97,6 @@ optimizer_case draw_step(const word_source& next) {
   c.threads = static_cast<int>(below(4, next));
   c.content = next();
   return c;
-}
-
-std::vector<optimizer_case> simpler_steps(const optimizer_case& c) {
-  simpler_cases<optimizer_case> all(c);
-  all.without_one(&optimizer_case::tensors);
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const auto tensor = element(&optimizer_case::tensors, i);
-    const optimizer_plan& t = c.tensors[i];
-    for (const std::int64_t count : {std::int64_t{1}, t.count / 2, t.count - 1}) {
-      if (count >= 0 && count < t.count) {
-        all.change([&](optimizer_case& other) { other.tensors[i].count = count; });
-      }
-    }
-    all.reset(tensor, optimizer_plan{}, &optimizer_plan::first_index, &optimizer_plan::shift,
-              &optimizer_plan::stream, &optimizer_plan::gradient_scale, &optimizer_plan::block);
-    optimizer_plan plain = t;
-    plain.weights = plain.gradient = fp32;
-    plain.master = none;
-    plain.low = low_part::none;
-    for (stored_format& f : plain.states) f = f == none ? none : fp32;
-    all.set(tensor, plain);
-  }
-  all.reset(std::identity{}, optimizer_case{}, &optimizer_case::applied_steps,
-            &optimizer_case::grad_mul, &optimizer_case::seed, &optimizer_case::decision,
-            &optimizer_case::learning_rates, &optimizer_case::threads);
-  for (std::size_t g = 0; g < c.groups.size(); ++g) {
-    using settings = optimizer_settings;
-    all.reset(element(&optimizer_case::groups, g), settings{}, &settings::weight_decay,
-              &settings::dampening, &settings::nesterov);
-  }
-  return all.all();
 }
 
 /// Adds codes and scales of an array: values that draw_word() gives, rounded to the format, or any
@@ -245,17 +212,6 @@ store_case draw_store(const word_source& next) {
   return c;
 }
 
-std::vector<store_case> simpler_stores(const store_case& c) {
-  simpler_cases<store_case> all(c);
-  all.sizes(1, c.count,
-            [](store_case& other, std::int64_t, std::int64_t count) { other.count = count; });
-  all.set(&store_case::values, format_id::fp32);
-  all.set(&store_case::threads, 1);
-  all.reset(&store_case::options, store_options{}, &store_options::first_index,
-            &store_options::seed, &store_options::stream);
-  return all.all();
-}
-
 buffers memory_of_store(const store_case& c) {
   const word_source next = words_from(c.content);
   const optimizer_plan t{.count = c.count, .block = c.options.block};
@@ -308,32 +264,46 @@ step_input input_of(const optimizer_case& c, const call_site& site) {
   return input;
 }
 
-std::ostream& operator<<(std::ostream& out, const optimizer_case& c) {
-  out << c.tensors.size() << " tensors, step " << c.applied_steps << ", grad_mul " << c.grad_mul
-      << ", seed " << c.seed << ", decision " << static_cast<int>(c.decision)
-      << (c.learning_rates ? ", learning rates given" : "") << ", " << c.threads
-      << " threads, content " << c.content;
-  for (const optimizer_settings& s : c.groups) {
-    out << "\n    group: " << name(s.rule) << " " << name(s.profile) << ", lr " << s.learning_rate
-        << ", betas " << s.beta1 << " " << s.beta2 << ", eps " << s.eps << ", decay "
-        << s.weight_decay << ", momentum " << s.momentum << ", dampening " << s.dampening
-        << (s.nesterov ? ", nesterov" : "");
+void describe(optimizer_case& c, case_fields& fields) {
+  fields.fewer(c.tensors);
+  for (optimizer_plan& t : c.tensors) {
+    fields.line();
+    fields.show("count", t.count, "group", t.group, "weights", t.weights, "master", t.master, "low",
+                t.low, "gradient", t.gradient, "states", t.states);
+    const std::int64_t count = t.count;
+    for (const std::int64_t fewer : {std::int64_t{1}, count / 2, count - 1}) {
+      if (fields.change(fewer >= 0 && fewer < count)) t.count = fewer;
+    }
+    const optimizer_plan plain;
+    fields.reset("first index", t.first_index, plain.first_index, "shift", t.shift, plain.shift,
+                 "stream", t.stream, plain.stream, "gradient scale", t.gradient_scale, false,
+                 "block", t.block, plain.block);
+    optimizer_plan in_fp32 = t;
+    in_fp32.weights = in_fp32.gradient = fp32;
+    in_fp32.master = none;
+    in_fp32.low = low_part::none;
+    for (stored_format& f : in_fp32.states) f = f == none ? none : fp32;
+    if (fields.change(t != in_fp32)) t = in_fp32;
   }
-  for (const optimizer_plan& t : c.tensors) {
-    out << "\n    " << t.count << " elements of group " << t.group << ": weights "
-        << name(t.weights) << ", master " << name(t.master) << ", low " << name(t.low)
-        << ", gradient " << name(t.gradient) << (t.gradient_scale ? " scaled" : "") << ", states "
-        << name(t.states[0]) << " " << name(t.states[1]) << ", first index " << t.first_index
-        << ", stream " << t.stream << ", block " << t.block << ", shift " << t.shift;
+  for (optimizer_settings& s : c.groups) {
+    fields.line();
+    fields.show("rule", s.rule, "profile", s.profile, "lr", s.learning_rate, "beta1", s.beta1,
+                "beta2", s.beta2, "eps", s.eps, "momentum", s.momentum);
+    const optimizer_settings plain;
+    fields.reset("decay", s.weight_decay, plain.weight_decay, "dampening", s.dampening,
+                 plain.dampening, "nesterov", s.nesterov, plain.nesterov);
   }
-  return out;
+  fields.line();
+  fields.reset("applied steps", c.applied_steps, 1U, "grad_mul", c.grad_mul, 1.0F, "seed", c.seed,
+               0U, "decision", c.decision, step_decision::none, "learning rates", c.learning_rates,
+               false);
 }
 
-std::ostream& operator<<(std::ostream& out, const store_case& c) {
-  return out << c.count << " " << name(c.values) << " values in " << name(c.format) << ", low "
-             << name(c.low) << ", block " << c.options.block << ", first index "
-             << c.options.first_index << ", seed " << c.options.seed << ", stream "
-             << c.options.stream << ", " << c.threads << " threads, content " << c.content;
+void describe(store_case& c, case_fields& fields) {
+  fields.show("count", c.count, "format", c.format, "low", c.low, "block", c.options.block);
+  fields.sizes(0, c.count, [&](std::int64_t, std::int64_t count) { c.count = count; });
+  fields.reset("values", c.values, format_id::fp32, "first index", c.options.first_index, 0U,
+               "seed", c.options.seed, 0U, "stream", c.options.stream, 0U);
 }
 
 optimizer_settings draw_settings(const word_source& next) {
@@ -369,8 +339,8 @@ std::uint32_t draw_word(const word_source& next) {
 }
 
 array_operation optimizer_operation() {
-  return make_operation<optimizer_case>("optimizer_step",
-                                        {draw_step, memory_of_step, step_on, simpler_steps}, 512);
+  return make_operation<optimizer_case>("optimizer_step", {draw_step, memory_of_step, step_on},
+                                        512);
 }
 
 array_operation large_optimizer_steps() {
@@ -380,13 +350,12 @@ array_operation large_optimizer_steps() {
                          .states = {fp32, fp32},
                          .count = 256 * 4096 + 5};
   return listed_operation<optimizer_case>(
-      "optimizer_step", {{}, memory_of_step, step_on, simpler_steps},
+      "optimizer_step", {{}, memory_of_step, step_on},
       {{.tensors = {t}, .groups = {{.rule = update_rule::lamb, .weight_decay = 0.1}}}});
 }
 
 array_operation store_operation() {
-  return make_operation<store_case>("store and load",
-                                    {draw_store, memory_of_store, store_on, simpler_stores}, 512);
+  return make_operation<store_case>("store and load", {draw_store, memory_of_store, store_on}, 512);
 }
 
 }  // namespace samebits::support

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <vector>
 
 #include "engine/core/choices.hpp"
+#include "engine/core/fields.hpp"
 #include "engine/core/target.hpp"
 #include "samebits/optimizer.hpp"
 
@@ -43,7 +43,7 @@ struct optimizer_case {
   int threads = 1;
   std::uint64_t content = 0;
 };
-std::ostream& operator<<(std::ostream& out, const optimizer_case& c);
+void describe(optimizer_case& c, case_fields& fields);
 
 // The buffers of a tensor, by what they hold; scales stand behind the codes. Behind those of all
 // tensors stand the decision and the learning rates.
@@ -72,7 +72,7 @@ struct store_case {
   int threads = 1;
   std::uint64_t content = 0;
 };
-std::ostream& operator<<(std::ostream& out, const store_case& c);
+void describe(store_case& c, case_fields& fields);
 /// The buffers of a store: values, what is loaded, codes, scales, low part.
 inline constexpr std::size_t at_values = 0, at_loaded = 1, at_stored = 2, at_stored_scales = 3,
                              at_low = 4;

@@ -5,13 +5,11 @@
 #include <bit>
 #include <functional>
 #include <limits>
-#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
 #include "numerics/arithmetic/binary32.hpp"
@@ -139,51 +137,6 @@ quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
   return c;
 }
 
-/// Simpler shapes of the case, or of a tensor of a list, which `tensor` returns.
-template <class Case, class Tensor>
-void add_simpler_shapes(simpler_cases<Case>& all, const quantize_case& c, const Tensor& tensor) {
-  const auto resize = [=](Case& whole, std::int64_t rows, std::int64_t cols) {
-    quantize_case& other = std::invoke(tensor, whole);
-    lay_out(other, rows, cols, [] { return std::uint64_t{1}; });
-    other.in = dense_layout(rows, cols);
-  };
-  all.sizes(c.in.rows, c.in.cols, resize);
-  if (c.plain) return;
-  all.change([&](Case& whole) {
-    std::invoke(tensor, whole).plain = true;
-    resize(whole, c.in.rows, c.in.cols);
-  });
-}
-
-template <class Case, class Tensor>
-void add_fewer_outputs(simpler_cases<Case>& all, const quantize_case& c, const Tensor& tensor) {
-  for (bool wanted_outputs::*which :
-       {&wanted_outputs::statistics, &wanted_outputs::scales_transposed, &wanted_outputs::scales,
-        &wanted_outputs::codes_transposed, &wanted_outputs::codes}) {
-    wanted_outputs fewer = c.wanted;
-    fewer.*which = false;
-    if (!fewer.codes && !fewer.codes_transposed) continue;
-    all.set(tensor, &quantize_case::wanted, fewer);
-  }
-  all.set(tensor, &quantize_case::inverse_scales, false);
-  all.set(tensor, &quantize_case::tensor_scale, false);
-}
-
-/// Default options of the case; of a list, of all of its tensors.
-std::vector<quantize_case> simpler_options(const quantize_case& c) {
-  simpler_cases<quantize_case> all(c);
-  using options = quantize_options;
-  all.set(&quantize_case::scale_format, format_id::fp32);
-  all.reset(&quantize_case::options, options{}, &options::eps, &options::upper_bound,
-            &options::rounding, &options::nan, &options::overflow, &options::nonfinite,
-            &options::scale_overflow);
-  if (c.scale_format == format_id::fp32 && !c.tensor_scale) {
-    all.reset(&quantize_case::options, options{}, &options::scale);
-  }
-  all.reset_random([](quantize_case & other) -> auto& { return other.options.random; });
-  return all.all();
-}
-
 /// Numbers of all kinds, as scales or inverse_scales.
 strided_buffer random_scales(const quantize_case& c, format_id format, const array_layout& layout) {
   strided_buffer buffer(format, layout);
@@ -251,14 +204,6 @@ returned_values quantize_on(const quantize_case& c, const call_site& site) {
   return {};
 }
 
-std::vector<quantize_case> simpler_dequantizations(const quantize_case& c) {
-  simpler_cases<quantize_case> all(c);
-  add_simpler_shapes(all, c, std::identity{});
-  all.set(&quantize_case::threads, 1);
-  all.set(&quantize_case::scale_format, format_id::fp32);
-  return all.all();
-}
-
 buffers memory_of_dequantization(const quantize_case& c) {
   strided_buffer codes(c.to, c.codes);
   std::mt19937_64 engine(c.content);
@@ -308,27 +253,6 @@ list_quantization draw_list(matrix_sizes sizes, const word_source& next) {
     list.tensors.push_back(std::move(t));
   }
   return list;
-}
-
-std::vector<list_quantization> simpler_lists(const list_quantization& list) {
-  simpler_cases<list_quantization> all(list);
-  all.without_one(&list_quantization::tensors);
-  all.set(&list_quantization::threads, 1);
-  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
-    const auto tensor = element(&list_quantization::tensors, i);
-    add_simpler_shapes(all, list.tensors[i], tensor);
-    add_fewer_outputs(all, list.tensors[i], tensor);
-  }
-  if (list.tensors.empty()) return all.all();
-  for (const quantize_case& base : simpler_options(list.tensors[0])) {  // one rule for all
-    all.change([&](list_quantization& other) {
-      for (quantize_case& t : other.tensors) {
-        t.options = base.options;
-        t.scale_format = base.scale_format;
-      }
-    });
-  }
-  return all.all();
 }
 
 buffers memory_of_list(const list_quantization& list) {
@@ -391,18 +315,6 @@ quantize_case draw_quantize_case(const word_source& next) {
   c.threads = static_cast<int>(below(9, next));
   c.content = next();
   return c;
-}
-
-std::vector<quantize_case> simpler_quantizations(const quantize_case& c) {
-  simpler_cases<quantize_case> all(c);
-  add_simpler_shapes(all, c, std::identity{});
-  all.set(&quantize_case::threads, 1);
-  for (const quantize_case& other : simpler_options(c)) {
-    all.change([&](quantize_case& simpler) { simpler = other; });
-  }
-  add_fewer_outputs(all, c, std::identity{});
-  all.set(&quantize_case::skip, std::nullopt);
-  return all.all();
 }
 
 namespace {
@@ -489,39 +401,83 @@ quantize_options options_of(const quantize_case& c, const call_site& site) {
   return options;
 }
 
-std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
-  const quantize_options& o = c.options;
-  return out << name(c.from) << " to " << name(c.to) << ", tile " << o.tile.rows << " x "
-             << o.tile.cols << ", " << name(o.scale) << ", " << name(o.nonfinite) << ", "
-             << name(o.scale_overflow) << ", eps " << o.eps << ", upper " << o.upper_bound << ", "
-             << text_of({o.rounding, o.overflow, o.nan}) << "; in " << c.in << "; codes " << c.codes
-             << "; " << name(c.scale_format) << " scales " << c.scales << "; codes_transposed "
-             << c.codes_transposed << "; scales_transposed " << c.scales_transposed << "; random "
-             << text_of(o.random) << "; " << c.threads << " threads; content " << c.content
-             << "; wanted:" << (c.wanted.codes ? " codes" : "")
-             << (c.wanted.scales ? " scales" : "")
-             << (c.wanted.codes_transposed ? " codes_transposed" : "")
-             << (c.wanted.scales_transposed ? " scales_transposed" : "")
-             << (c.wanted.statistics ? " statistics" : "")
-             << (c.inverse_scales ? "; inverse_scales given" : "")
-             << (c.tensor_scale ? "; tensor_scale given" : "")
-             << (c.skip ? "; skip flag " + std::to_string(*c.skip) : "");
+namespace {
+
+void describe_shape(quantize_case& c, case_fields& fields) {
+  fields.show("in", c.in, "codes", c.codes, "scales", c.scales, "codes_transposed",
+              c.codes_transposed, "scales_transposed", c.scales_transposed);
+  const auto resize = [&](std::int64_t rows, std::int64_t cols) {
+    lay_out(c, rows, cols, [] { return std::uint64_t{1}; });
+    c.in = dense_layout(rows, cols);
+  };
+  fields.sizes(c.in.rows, c.in.cols, resize);
+  fields.show("plain", c.plain);
+  if (!fields.change(!c.plain)) return;
+  c.plain = true;
+  resize(c.in.rows, c.in.cols);
 }
 
-std::ostream& operator<<(std::ostream& out, const list_quantization& c) {
-  out << c.tensors.size() << " tensors, " << c.threads << " threads";
-  for (const quantize_case& t : c.tensors) out << "\n    " << t;
-  return out;
+void describe_outputs(quantize_case& c, case_fields& fields) {
+  wanted_outputs& w = c.wanted;
+  fields.show("wanted:", true, "codes", w.codes, "codes_transposed", w.codes_transposed);
+  const bool both = w.codes && w.codes_transposed;
+  if (fields.change(both)) w.codes_transposed = false;
+  if (fields.change(both)) w.codes = false;
+  fields.reset("scales", w.scales, false, "scales_transposed", w.scales_transposed, false,
+               "statistics", w.statistics, false, "given inverse_scales", c.inverse_scales, false,
+               "given tensor_scale", c.tensor_scale, false);
+}
+
+void describe_options(quantize_case& c, case_fields& fields) {
+  quantize_options& o = c.options;
+  const quantize_options plain;
+  fields.show("from", c.from, "to", c.to, "tile rows", o.tile.rows, "columns", o.tile.cols);
+  fields.reset("eps", o.eps, plain.eps, "upper bound", o.upper_bound, plain.upper_bound, "rounding",
+               o.rounding, plain.rounding, "nan", o.nan, plain.nan, "overflow", o.overflow,
+               plain.overflow, "nonfinite", o.nonfinite, plain.nonfinite, "scale overflow",
+               o.scale_overflow, plain.scale_overflow, "scales of", c.scale_format,
+               format_id::fp32);
+  fields.show("rule", o.scale);
+  const bool any_rule = c.scale_format == format_id::fp32 && !c.tensor_scale;
+  if (fields.change(any_rule && o.scale != plain.scale)) o.scale = plain.scale;
+  fields.reset(o.random);
+}
+
+}  // namespace
+
+void describe(quantize_case& c, case_fields& fields) {
+  describe_shape(c, fields);
+  describe_options(c, fields);
+  describe_outputs(c, fields);
+  fields.reset("skip flag", c.skip, std::nullopt);
+}
+
+void describe(list_quantization& c, case_fields& fields) {
+  fields.fewer(c.tensors);
+  for (quantize_case& t : c.tensors) {
+    fields.line();
+    describe_shape(t, fields);
+    describe_outputs(t, fields);
+    fields.show("content", t.content);
+  }
+  if (c.tensors.empty()) return;
+  fields.line();
+  const quantize_case& first = c.tensors[0];
+  describe_options(c.tensors[0], fields);  // one rule for all
+  for (quantize_case& t : c.tensors) {
+    t.options = first.options;
+    t.scale_format = first.scale_format;
+  }
 }
 
 operation_of<quantize_case> quantizations(matrix_sizes sizes) {
   return {[sizes](const word_source& next) { return draw_quantization(sizes, next); },
-          memory_of_quantization, quantize_on, simpler_quantizations};
+          memory_of_quantization, quantize_on};
 }
 
 operation_of<list_quantization> list_quantizations(matrix_sizes sizes) {
   return {[sizes](const word_source& next) { return draw_list(sizes, next); }, memory_of_list,
-          quantize_list_on, simpler_lists};
+          quantize_list_on};
 }
 
 array_operation quantize_operation(matrix_sizes sizes) {
@@ -570,8 +526,8 @@ array_operation dequantize_operation() {
     draw_large(c, next);
     return c;
   };
-  return make_operation<quantize_case>(
-      "dequantize", {draw, memory_of_dequantization, dequantize_on, simpler_dequantizations});
+  return make_operation<quantize_case>("dequantize",
+                                       {draw, memory_of_dequantization, dequantize_on});
 }
 
 array_operation long_quantize_lists() {

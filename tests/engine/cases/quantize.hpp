@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
 #include <vector>
 
@@ -49,7 +48,7 @@ struct quantize_case {
   std::optional<std::uint32_t> skip = {};  ///< a flag that turns the call off if it is not 0
 };
 
-std::ostream& operator<<(std::ostream& out, const quantize_case& c);
+void describe(quantize_case& c, case_fields& fields);
 
 /// A case of at most some 70000 elements: any number of rows and columns incl. 0, tiles larger than
 /// the matrix, every option; half of them plain, the others with views padded, transposed and
@@ -57,8 +56,6 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c);
 quantize_case draw_quantize_case(const word_source& next);
 /// Sets the shape, and a layout of every view.
 void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next);
-/// Fewer rows or columns, plain views, one thread; default options one by one; fewer outputs.
-std::vector<quantize_case> simpler_quantizations(const quantize_case& c);
 
 /// The matrix of a case.
 strided_buffer matrix_of(const quantize_case& c);
@@ -81,7 +78,7 @@ struct list_quantization {
   std::vector<quantize_case> tensors;
   int threads = 1;
 };
-std::ostream& operator<<(std::ostream& out, const list_quantization& c);
+void describe(list_quantization& c, case_fields& fields);
 /// quantize() of a list.
 operation_of<list_quantization> list_quantizations(matrix_sizes sizes = matrix_sizes::any);
 

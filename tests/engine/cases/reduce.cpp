@@ -1,9 +1,7 @@
 // Reductions of matrices.
 #include <cstring>
-#include <ostream>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "engine/inputs/families.hpp"
 #include "engine/inputs/operands.hpp"
 #include "samebits/quantize.hpp"
@@ -29,16 +27,16 @@ struct matrix_reduction {
   std::uint64_t content = 0;
 };
 
-std::ostream& operator<<(std::ostream& out, const matrix_reduction& c) {
-  constexpr const char* names[] = {"amax", "counts", "sum", "sum_of_squares", "dot"};
-  out << names[static_cast<int>(c.what)];
-  if (c.what == reduced::dot) {
-    out << (c.dots.precision == accumulation::fp32 ? " in fp32" : " in fp64")
-        << (c.dots.order == sum_order::tree ? " as a tree" : " one after another");
-  }
-  return out << ", x " << name(c.x_format) << " " << c.x << ", y " << name(c.y_format) << " " << c.y
-             << "; " << c.threads << " threads; content " << c.content << " of kind "
-             << static_cast<int>(c.kind);
+std::string_view name(reduced what) {
+  constexpr std::string_view names[] = {"amax", "counts", "sum", "sum_of_squares", "dot"};
+  return names[static_cast<int>(what)];
+}
+
+void describe(matrix_reduction& c, case_fields& fields) {
+  fields.show("of", c.what, "precision", c.dots.precision, "order", c.dots.order, "x", c.x_format,
+              "content of kind", c.kind);
+  fields.matrices({{"x", c.x}, {"y", c.y}});
+  fields.reset("y", c.y_format, c.x_format);
 }
 
 /// Small, around a chunk of 4096 elements, and of several chunks.
@@ -66,19 +64,6 @@ matrix_reduction draw_reduction_case(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<matrix_reduction> simpler_reductions(const matrix_reduction& c) {
-  simpler_cases<matrix_reduction> all(c);
-  all.sizes(c.x.rows, c.x.cols, [](matrix_reduction& other, std::int64_t rows, std::int64_t cols) {
-    other.x.resize(rows, cols);
-    other.y.resize(rows, cols);
-  });
-  all.set(&matrix_reduction::x, dense_layout(c.x.rows, c.x.cols));
-  all.set(&matrix_reduction::y, dense_layout(c.x.rows, c.x.cols));
-  all.set(&matrix_reduction::y_format, c.x_format);
-  all.set(&matrix_reduction::threads, 1);
-  return all.all();
 }
 
 strided_buffer matrix_of(const matrix_reduction& c, format_id format, const array_layout& layout,
@@ -149,7 +134,7 @@ returned_values reduce_case(const matrix_reduction& c, const call_site& site) {
 }
 
 const operation_of<matrix_reduction> reductions = {draw_reduction_case, memory_of_reduction,
-                                                   reduce_case, simpler_reductions};
+                                                   reduce_case};
 
 }  // namespace
 

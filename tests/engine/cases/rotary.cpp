@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ostream>
 
 #include "engine/cases/operations.hpp"
-#include "engine/core/simpler.hpp"
 #include "samebits/rotary.hpp"
 #include "samebits/types.hpp"
 
@@ -20,13 +18,16 @@ struct rotary_case {
   array_layout cos = {}, sin = {};
   int threads = 1;
 };
-std::ostream& operator<<(std::ostream& out, const rotary_case& c) {
-  out << name(c.format) << " cos " << c.cos << "; sin " << c.sin << "; base " << std::hexfloat
-      << c.options.base << ", angle " << name(c.options.angle) << ", frequencies";
-  for (const double f : c.frequencies) out << " " << f;
-  out << std::defaultfloat << "; positions";
-  for (const std::int64_t p : c.positions) out << " " << p;
-  return out << "; " << c.threads << " threads";
+void describe(rotary_case& c, case_fields& fields) {
+  fields.show("positions", c.positions, "frequencies", c.frequencies, "base", c.options.base,
+              "angle", c.options.angle, "format", c.format);
+  const std::size_t positions = c.positions.size();
+  fields.fewer(c.positions);
+  if (c.positions.size() != positions) {
+    for (array_layout* l : {&c.cos, &c.sin}) l->resize(l->rows - 1, l->cols);
+  }
+  fields.reset("cos", c.cos, dense_layout(c.cos.rows, c.cos.cols), "sin", c.sin,
+               dense_layout(c.cos.rows, c.cos.cols));
 }
 
 /// The call with other positions into other views.
@@ -67,20 +68,6 @@ rotary_case draw_table(const word_source& next) {
   return c;
 }
 
-std::vector<rotary_case> simpler_tables(const rotary_case& c) {
-  simpler_cases<rotary_case> all(c);
-  for (std::size_t i = 0; i < c.positions.size(); ++i) {
-    all.change([i](rotary_case& other) {
-      other.positions.erase(other.positions.begin() + static_cast<std::ptrdiff_t>(i));
-      for (array_layout* l : {&other.cos, &other.sin}) l->resize(l->rows - 1, l->cols);
-    });
-  }
-  all.set(&rotary_case::cos, dense_layout(c.cos.rows, c.cos.cols));
-  all.set(&rotary_case::sin, dense_layout(c.cos.rows, c.cos.cols));
-  all.set(&rotary_case::threads, 1);
-  return all.all();
-}
-
 buffers memory_of_table(const rotary_case& c) {
   return {{"cos", buffer_use::result, strided_buffer(c.format, c.cos)},
           {"sin", buffer_use::result, strided_buffer(c.format, c.sin)}};
@@ -116,7 +103,7 @@ returned_values row_by_row_backward(const rotary_case& c, const call_site& site)
   return {};
 }
 
-const operation_of<rotary_case> tables = {draw_table, memory_of_table, table_on, simpler_tables};
+const operation_of<rotary_case> tables = {draw_table, memory_of_table, table_on};
 
 }  // namespace
 

@@ -3,11 +3,9 @@
 
 #include <bit>
 #include <limits>
-#include <ostream>
 #include <vector>
 
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
@@ -38,7 +36,6 @@ struct score_case {
   std::int64_t heads = 1, queries = 1;
   bool has_mask = false, adds = false;
   bool own[3] = {};  ///< whether each batch, head, query has rows of the mask of its own
-  friend bool operator==(const score_case&, const score_case&) = default;
 };
 
 struct row_case {
@@ -98,24 +95,26 @@ score_case draw_scores(const word_source& next) {
   return s;
 }
 
-std::ostream& operator<<(std::ostream& out, const row_case& c) {
-  constexpr const char* names[] = {"softmax",          "log_softmax",
-                                   "softmax_gradient", "log_softmax_gradient",
-                                   "layer_norm",       "layer_norm_gradient",
-                                   "rms_norm",         "rms_norm_gradient",
-                                   "scaled_softmax",   "scaled_softmax_gradient"};
-  const score_case& s = c.scores;
-  return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
-             << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
-             << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "
-             << c.epsilon << ", scale " << s.scale << (s.causal ? ", causal" : "") << ", "
-             << s.heads << " heads, " << s.queries << " queries"
-             << (!s.has_mask ? ""
-                 : s.adds    ? ", added mask"
-                             : ", filling mask")
-             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in " << c.in
-             << "; second " << c.second << "; out " << c.out << (c.in_place ? " in place" : "")
-             << "; " << c.threads << " threads; content " << c.content;
+std::string_view name(row_function of) {
+  constexpr std::string_view names[] = {"softmax",          "log_softmax",
+                                        "softmax_gradient", "log_softmax_gradient",
+                                        "layer_norm",       "layer_norm_gradient",
+                                        "rms_norm",         "rms_norm_gradient",
+                                        "scaled_softmax",   "scaled_softmax_gradient"};
+  return names[static_cast<int>(of)];
+}
+
+void describe(row_case& c, case_fields& fields) {
+  score_case& s = c.scores;
+  fields.show("of", c.of, "rule", c.options.rule, "format", c.format, "warps", c.options.num_warps,
+              "elements a thread", c.options.elements_per_thread, "epsilon", c.epsilon, "scale",
+              s.scale, "heads", s.heads, "queries", s.queries, "mask is added", s.adds,
+              "rows of the mask", s.own);
+  fields.matrices({{"in", c.in_place ? c.out : c.in}, {"second", c.second}, {"out", c.out}});
+  if (c.in_place) c.in = c.out;
+  if (c.in.rows % (s.heads * s.queries) != 0) s.heads = s.queries = 1;
+  fields.reset("in place", c.in_place, false, "weight", c.weight, false, "bias", c.bias, false,
+               "causal", s.causal, false, "mask", s.has_mask, false, "offset", c.options.offset, 0);
 }
 
 row_case draw_rows(const word_source& next) {
@@ -151,26 +150,6 @@ row_case draw_rows(const word_source& next) {
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
   return c;
-}
-
-std::vector<row_case> simpler_rows(const row_case& c) {
-  simpler_cases<row_case> all(c);
-  all.sizes(c.in.rows, c.in.cols, [](row_case& other, std::int64_t rows, std::int64_t cols) {
-    for (array_layout* l : {&other.in, &other.second, &other.out}) l->resize(rows, cols);
-    score_case& s = other.scores;
-    if (rows % (s.heads * s.queries) != 0) s.heads = s.queries = 1;
-  });
-  const array_layout dense = dense_layout(c.in.rows, c.in.cols);
-  all.change([&](row_case& other) { other.in = other.second = other.out = dense; });
-  if (c.in == dense && c.second == dense && c.out == dense) all = simpler_cases<row_case>(c);
-  all.set(&row_case::in_place, false);
-  all.set(&row_case::weight, false);
-  all.set(&row_case::bias, false);
-  all.set(&row_case::threads, 1);
-  all.set(&row_case::scores, &score_case::causal, false);
-  all.set(&row_case::scores, &score_case::has_mask, false);
-  all.set(&row_case::options, &softmax_options::offset, 0);
-  return all.all();
 }
 
 constexpr std::size_t at_in = 0, at_second = 1, at_weight = 2, at_bias = 3, at_mean = 4,
@@ -432,7 +411,7 @@ std::vector<row_case> every_width() {
   return all;
 }
 
-const operation_of<row_case> row_functions = {draw_rows, memory_of_rows, rows_on, simpler_rows};
+const operation_of<row_case> row_functions = {draw_rows, memory_of_rows, rows_on};
 
 }  // namespace
 

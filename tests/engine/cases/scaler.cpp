@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ostream>
 #include <random>
 #include <stdexcept>
 #include <variant>
@@ -18,21 +17,6 @@
 #include "samebits/tensor_list.hpp"
 
 namespace samebits::support {
-
-std::ostream& operator<<(std::ostream& out, const scaler_scenario& c) {
-  out << c.steps.size() << " steps on gradients of kinds";
-  for (const list_content kind : c.steps) out << " " << static_cast<int>(kind);
-  out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks" << (c.apart ? " apart, " : ", ")
-      << c.threads << " threads, content " << c.content;
-  for (const scenario_tensor& t : c.tensors) {
-    out << "\n    " << name(t.format) << " " << t.layout;
-    if (c.ranks == 1) continue;
-    out << ", cut at";
-    for (const std::int64_t b : t.borders) out << " " << b;
-    out << ", turned by " << t.turn;
-  }
-  return out << "\n" << loss_scaler(c.settings).save();
-}
 
 void draw_gradients(const scaler_scenario& c, const call_site& site, std::size_t step) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
@@ -261,12 +245,10 @@ auto on_either(returned_values (*on_host)(const scaler_scenario&, const call_sit
 }
 
 operation_of<scaler_scenario> scenarios(scenario_runner on_device) {
-  return {draw_scenario, memory_of_scenario, on_either(scenario_on_host, std::move(on_device)),
-          simpler_scenarios};
+  return {draw_scenario, memory_of_scenario, on_either(scenario_on_host, std::move(on_device))};
 }
 operation_of<scaler_scenario> sharded_scenarios(scenario_runner on_device) {
-  return {draw_sharded, memory_of_shards, on_either(sharded_on_host, std::move(on_device)),
-          simpler_scenarios};
+  return {draw_sharded, memory_of_shards, on_either(sharded_on_host, std::move(on_device))};
 }
 
 }  // namespace

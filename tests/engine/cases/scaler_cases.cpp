@@ -1,4 +1,4 @@
-// Random scenarios of loss scalers, and simpler scenarios than a failing one.
+// Random scenarios of loss scalers, and their fields.
 #include "engine/cases/scaler_cases.hpp"
 
 #include <algorithm>
@@ -6,8 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
-
-#include "engine/core/simpler.hpp"
+#include <variant>
 
 namespace samebits::support {
 namespace {
@@ -87,7 +86,7 @@ constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, form
 
 void set_cols(scenario_tensor& t, std::int64_t cols) {
   t.layout = dense_layout(1, cols);
-  for (std::int64_t& b : t.borders) b = std::min(b, cols);
+  for (std::int64_t& b : t.borders) b = std::min(b, cols / chunk * chunk);
   t.borders.back() = cols;
 }
 
@@ -193,37 +192,34 @@ std::vector<scaler_scenario> large_shards() {
   return all;
 }
 
-std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
-  simpler_cases<scaler_scenario> all(c);
-  all.without_one(&scaler_scenario::tensors, 1);
-  all.without_one(&scaler_scenario::steps, 1);
-  if (c.ranks > 1) {
-    all.change([](scaler_scenario& other) {
-      --other.ranks;
-      for (scenario_tensor& t : other.tensors) {
-        t.borders.erase(t.borders.end() - 2);
-        t.turn %= other.ranks;
-      }
+void describe(scaler_scenario& c, case_fields& fields) {
+  fields.fewer(c.tensors, 1);
+  fields.fewer(c.steps, 1);
+  fields.show("steps of kinds", c.steps, "ranks", c.ranks);
+  if (fields.change(c.ranks > 1)) {
+    --c.ranks;
+    for (scenario_tensor& t : c.tensors) {
+      t.borders.erase(t.borders.end() - 2);
+      t.turn %= c.ranks;
+    }
+  }
+  for (scenario_tensor& t : c.tensors) {
+    fields.line();
+    fields.show("format", t.format, "layout", t.layout, "borders", t.borders, "turn", t.turn);
+    const std::int64_t rows = t.layout.rows, cols = t.layout.cols;
+    const bool whole = t.borders.empty();
+    fields.sizes(whole ? rows : 0, cols, [&](std::int64_t fewer_rows, std::int64_t fewer_cols) {
+      if (!whole) return set_cols(t, fewer_cols);
+      t.layout.resize(fewer_rows, fewer_cols);
     });
+    if (fields.change(t.layout != dense_layout(rows, cols))) t.layout = dense_layout(rows, cols);
   }
-  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const array_layout& layout = c.tensors[i].layout;
-    all.sizes(layout.rows, layout.cols,
-              [i](scaler_scenario& other, std::int64_t rows, std::int64_t cols) {
-                scenario_tensor& t = other.tensors[i];
-                if (!t.borders.empty()) return set_cols(t, cols);
-                t.layout.resize(rows, cols);
-              });
-    all.set(element(&scaler_scenario::tensors, i), &scenario_tensor::layout,
-            dense_layout(layout.rows, layout.cols));
-  }
-  all.set(&scaler_scenario::apart, false);
-  all.set(&scaler_scenario::max_norm, std::numeric_limits<double>::infinity());
-  if (c.settings.index() != 1) {
-    all.change([](scaler_scenario& other) { other.settings = torch_scaling{}; });
-  }
-  all.set(&scaler_scenario::threads, 1);
-  return all.all();
+  fields.line();
+  fields.reset("apart", c.apart, false, "max_norm", c.max_norm,
+               std::numeric_limits<double>::infinity());
+  if (fields.change(!std::holds_alternative<torch_scaling>(c.settings)))
+    c.settings = torch_scaling{};
+  fields.show("settings", loss_scaler(c.settings).save());
 }
 
 }  // namespace samebits::support

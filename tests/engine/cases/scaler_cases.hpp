@@ -1,4 +1,4 @@
-// Random scenarios of loss scalers, and simpler scenarios than a failing one.
+// Random scenarios of loss scalers.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,5 @@ scenario_tensor cut_tensor(format_id format, std::int64_t cols, int ranks, const
 std::vector<scaler_scenario> long_scenarios(std::size_t steps);
 /// Gradients spread over ranks: long tensors, 3000 tensors of one rank each, ranks without elements.
 std::vector<scaler_scenario> large_shards();
-/// Simpler scenarios than c, each by one change.
-std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
 
 }  // namespace samebits::support

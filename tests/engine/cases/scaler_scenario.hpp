@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <vector>
 
+#include "engine/core/fields.hpp"
 #include "engine/core/layout.hpp"
 #include "engine/core/strided_buffer.hpp"
 #include "engine/core/target.hpp"
@@ -48,7 +48,7 @@ struct scaler_scenario {
   std::uint64_t content = 0;
 };
 
-std::ostream& operator<<(std::ostream& out, const scaler_scenario& c);
+void describe(scaler_scenario& c, case_fields& fields);
 
 /// Gradients of a kind. Of any bits one element alone: every step would be skipped.
 strided_buffer random_gradients(format_id format, const array_layout& layout, list_content kind,

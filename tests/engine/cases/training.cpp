@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ostream>
 #include <random>
 #include <span>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "engine/cases/loss_rule.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/cases/torch_numbers.hpp"
-#include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_plan.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
@@ -95,18 +93,6 @@ training_case draw_on_device(const word_source& next) {
   const std::int64_t rows = 1 + below(4, next), cols = 1 + below(14'000, next);
   c.in = c.second = dense_layout(rows, cols);
   return c;
-}
-
-std::vector<training_case> simpler_training(const training_case& c) {
-  simpler_cases<training_case> all(c);
-  all.sizes(c.in.rows, c.in.cols, [](training_case& other, std::int64_t rows, std::int64_t cols) {
-    for (array_layout* l : {&other.in, &other.second})
-      l->resize(std::max<std::int64_t>(rows, 1), std::max<std::int64_t>(cols, 1));
-  });
-  all.set(&training_case::threads, 1);
-  all.set(&training_case::embedding, &embedding_options::padding, -1);
-  all.set(&training_case::loss, &cross_entropy_options::label_smoothing, 0.0);
-  return all.all();
 }
 
 /// In one matrix of four some numbers are special.
@@ -300,35 +286,35 @@ returned_values training_by_definition(const training_case& c, const call_site& 
 }  // namespace
 
 array_operation training_operation_on_device() {
-  return make_operation<training_case>(
-      "training functions", {draw_on_device, memory_of_training, training_on, simpler_training},
-      64);
+  return make_operation<training_case>("training functions",
+                                       {draw_on_device, memory_of_training, training_on}, 64);
 }
 
 array_operation training_operation() {
   return judged("the definition", training_by_definition,
                 make_operation<training_case>(
-                    "training functions",
-                    {draw_training, memory_of_training, training_on, simpler_training}, 64));
+                    "training functions", {draw_training, memory_of_training, training_on}, 64));
 }
-std::ostream& operator<<(std::ostream& out, const training_case& c) {
-  constexpr const char* names[] = {"layer norm's parameters",
-                                   "rms norm's parameters",
-                                   "embedding_gradient",
-                                   "cross_entropy",
-                                   "cross_entropy_gradient",
-                                   "cross_entropy_and_gradient",
-                                   "foreach_norm",
-                                   "clip_grad_norm"};
-  return out << names[static_cast<int>(c.of)] << " of " << name(c.format) << ", in " << c.in
-             << "; second " << c.second << "; " << c.multiprocessors << " multiprocessors, "
-             << c.words << " words, padding " << c.embedding.padding << ", reduction "
-             << name(c.loss.reduction)
-             << (c.loss.upcast ? ", upcast"
-                 : c.widens    ? ", in fp32"
-                               : "")
-             << ", label smoothing " << c.loss.label_smoothing << ", offset " << c.loss.offset
-             << "; " << c.threads << " threads; content " << c.content;
+std::string_view name(training_function which) {
+  constexpr std::string_view names[] = {"layer norm's parameters",
+                                        "rms norm's parameters",
+                                        "embedding_gradient",
+                                        "cross_entropy",
+                                        "cross_entropy_gradient",
+                                        "cross_entropy_and_gradient",
+                                        "foreach_norm",
+                                        "clip_grad_norm"};
+  return names[static_cast<int>(which)];
+}
+
+void describe(training_case& c, case_fields& fields) {
+  fields.show("of", c.of, "format", c.format, "in", c.in, "second", c.second, "multiprocessors",
+              c.multiprocessors, "words", c.words, "reduction", c.loss.reduction, "upcast",
+              c.loss.upcast, "loss in fp32", c.widens, "offset", c.loss.offset);
+  fields.sizes(c.in.rows - 1, c.in.cols - 1, [&](std::int64_t rows, std::int64_t cols) {
+    for (array_layout* l : {&c.in, &c.second}) l->resize(rows + 1, cols + 1);
+  });
+  fields.reset("padding", c.embedding.padding, -1, "label smoothing", c.loss.label_smoothing, 0.0);
 }
 
 }  // namespace samebits::support

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 
 #include "engine/core/problem.hpp"
 #include "samebits/cross_entropy.hpp"
@@ -35,6 +34,6 @@ struct training_case {
   int threads = 1;
   std::uint64_t content = 0;
 };
-std::ostream& operator<<(std::ostream& out, const training_case& c);
+void describe(training_case& c, case_fields& fields);
 
 }  // namespace samebits::support

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/core/choices.hpp"
+#include "engine/core/fields.hpp"
 #include "engine/core/strided_buffer.hpp"
 #include "engine/core/target.hpp"
 
@@ -43,17 +43,17 @@ class any_case {
   [[nodiscard]] virtual buffers memory() const = 0;
   [[nodiscard]] virtual returned_values call(const call_site& site) const = 0;
   [[nodiscard]] virtual std::string text() const = 0;
-  [[nodiscard]] virtual std::vector<std::shared_ptr<const any_case>> simpler() const = 0;
+  /// The simpler case of a number; null behind the last.
+  [[nodiscard]] virtual std::shared_ptr<const any_case> simpler(std::size_t number) const = 0;
 };
 
-/// An operation: how its cases are drawn, what their memory is, the call, and simpler cases. All
-/// four are called by several threads at once. A case has an operator<<.
+/// An operation: how its cases are drawn, what their memory is, and the call. All three are called by
+/// several threads at once. describe() lists the fields of a case (engine/core/fields.hpp).
 template <class Case>
 struct operation_of {
   std::function<Case(const word_source&)> draw;
   buffers (*memory)(const Case&);
   std::function<returned_values(const Case&, const call_site&)> call;
-  std::vector<Case> (*simpler)(const Case&);
 };
 
 template <class Case>
@@ -68,16 +68,16 @@ class typed_case final : public any_case {
     return parts_->call(value_, site);
   }
   [[nodiscard]] std::string text() const override {
-    std::ostringstream words;
-    words << value_;
-    return words.str();
+    case_fields fields;
+    Case c = value_;
+    describe_case(c, fields);
+    return fields.text();
   }
-  [[nodiscard]] std::vector<std::shared_ptr<const any_case>> simpler() const override {
-    std::vector<std::shared_ptr<const any_case>> all;
-    for (Case& c : parts_->simpler(value_)) {
-      all.push_back(std::make_shared<typed_case>(std::move(c), parts_));
-    }
-    return all;
+  [[nodiscard]] std::shared_ptr<const any_case> simpler(std::size_t number) const override {
+    case_fields fields(number);
+    Case c = value_;
+    describe_case(c, fields);
+    return fields.changed() ? std::make_shared<typed_case>(std::move(c), parts_) : nullptr;
   }
 
  private:

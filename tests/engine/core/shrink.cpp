@@ -30,6 +30,7 @@ void simpler_problems::enter(stage next) {
   now_.at = next;
   now_.buffer = 0;
   now_.length = now_.element = 0;
+  candidate_ = 0;
 }
 
 /// Goes on to the next given buffer with elements; false behind the last.
@@ -55,10 +56,9 @@ std::optional<shrinking_problem> simpler_problems::next() {
 }
 
 std::optional<shrinking_problem> simpler_problems::next_case() {
-  if (candidate_ == 0) cases_ = now_.what.what->simpler();
-  if (candidate_ == cases_.size()) return std::nullopt;
   shrinking_problem simpler = now_;
-  simpler.what.what = cases_[candidate_++];
+  simpler.what.what = now_.what.what->simpler(candidate_++);
+  if (!simpler.what.what) return std::nullopt;
   return simpler;
 }
 

@@ -39,7 +39,6 @@ class simpler_problems {
   [[nodiscard]] std::int64_t elements() const;
 
   shrinking_problem now_;
-  std::vector<std::shared_ptr<const any_case>> cases_;
   std::size_t candidate_ = 0;
   buffers memory_;
   std::vector<std::uint64_t> simpler_;

@@ -159,6 +159,56 @@ TEST(OperationCheck, ShrinkingOfLargeCasesEnds) {
   EXPECT_LE(calls, 40);
 }
 
+/// From random cases, one random change after another.
+void expect_simpler_cases_are_allowed(const array_operation& op) {
+  const auto reference = host_target("reference");
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const word_source next = words_from(seed);
+    std::shared_ptr<const any_case> now = op.draw(seed, next);
+    for (int steps = 0; now; ++steps) {
+      ASSERT_LT(steps, 4000) << "does not end: " << now->text();
+      const problem p{now};
+      const comparison found = compare({&p, 1}, *reference, *reference);
+      ASSERT_EQ(found.text, "") << now->text();
+      std::size_t count = 0;
+      while (now->simpler(count)) ++count;
+      now = now->simpler(count == 0 ? 0 : next() % count);
+    }
+  }
+}
+
+TEST(OperationCheck, SimplerCasesAreAllowedAndEnd) {
+  std::vector<array_operation> all = {convert_operation({}),
+                                      compute_operation({}),
+                                      reduction_operation(),
+                                      quantize_operation(),
+                                      dequantize_operation(),
+                                      codebook_operation(),
+                                      quantize_list_operation(),
+                                      evaluate_operation(),
+                                      row_operation(),
+                                      fused_operation(),
+                                      gated_quantize_operation(),
+                                      norm_quantize_operation(),
+                                      norm_of_sum_operation(),
+                                      axis_operation(),
+                                      training_operation(),
+                                      attention_operation(),
+                                      rotary_operation(),
+                                      optimizer_operation(),
+                                      store_operation(),
+                                      gradient_reduction_operation(),
+                                      scaler_operation(),
+                                      sharded_scaler_operation()};
+  for (int i = 0; i < list_call_count; ++i) {
+    all.push_back(list_operation(static_cast<list_call>(i)));
+  }
+  for (const array_operation& op : all) {
+    SCOPED_TRACE(op.name);
+    expect_simpler_cases_are_allowed(op);
+  }
+}
+
 TEST(OperationCheck, NothingElseIsReported) {
   const check_report report = checked(convert_operation({}), [](const auto&) {}, {100, 8});
   EXPECT_EQ(report.failure, "");
