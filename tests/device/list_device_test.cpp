@@ -1,6 +1,7 @@
 // Operations over tensor lists on each CUDA backend where random cases do not reach: long lists, all
 // codes, the launches of a cast. device.list_large has the largest tensors.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,14 +26,21 @@ TEST_P(ListDevice, CastsEveryCodeByEveryRule) {
   expect_host_bits(casts_of_every_code(by_effort<std::size_t>(1, 61)));
 }
 
-/// A list on the device, of memory that no call reads.
+/// Rows of up to 300 elements on the device, in memory that no call reads.
 struct device_list {
   device_list(std::size_t tensors, const std::vector<format_id>& formats)
-      : host({tensors, 300, formats, list_content::ordinary, 7}),
-        copy(host.memory.data(), host.memory.size()),
-        list(host.shape.listed(static_cast<std::byte*>(copy.data()), memory_space::device)) {}
+      : host(tensors * apart), copy(host.data(), host.size()) {
+    std::vector<matrix_view> views;
+    for (std::size_t i = 0; i < tensors; ++i) {
+      std::byte* const first = static_cast<std::byte*>(copy.data()) + i * apart + i % 8;
+      const auto cols = static_cast<std::int64_t>(i * 37 % 301);
+      views.push_back({first, formats[i % formats.size()], 1, cols, cols, 1, memory_space::device});
+    }
+    list = tensor_list(views);
+  }
 
-  placed_list host;
+  static constexpr std::size_t apart = 300 * sizeof(float) + 8;
+  std::vector<std::byte> host;
   guarded_copy copy;
   tensor_list list;
 };

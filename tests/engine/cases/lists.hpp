@@ -8,7 +8,7 @@
 
 #include "engine/cases/operations.hpp"
 #include "engine/core/layout.hpp"
-#include "engine/inputs/test_list.hpp"
+#include "engine/inputs/list_codes.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/tensor_list.hpp"
 

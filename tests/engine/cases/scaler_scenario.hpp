@@ -9,7 +9,7 @@
 #include "engine/core/layout.hpp"
 #include "engine/core/strided_buffer.hpp"
 #include "engine/core/target.hpp"
-#include "engine/inputs/test_list.hpp"
+#include "engine/inputs/list_codes.hpp"
 #include "samebits/core/step_report.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/tensor_list.hpp"
