@@ -11,9 +11,6 @@
 #include "samebits/error.hpp"
 #include "support/effort.hpp"
 #include "tensor_core_probe/check.hpp"
-#include "tensor_core_probe/device.hpp"
-#include "tensor_core_probe/instructions.hpp"
-#include "tensor_core_probe/settings/setting.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
 extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device();
@@ -60,32 +57,30 @@ void compare_with_wrong_rule(instruction what, tensor_unit own, tensor_unit wron
   const auto found = unit_of(what, on.capability());
   if (!found || found->unit != own) GTEST_SKIP() << on.name() << " is no Hopper";
   constexpr std::uint32_t tiles = 5;  // each meets each
-  const random_tiles operands = draw_tiles(what, family::near_one, 1, tiles);
-  const outcome got = on.run(
-      {what, rule_by(wrong), tiles, operands.a.data(), operands.b.data(), operands.c.data()});
+  constexpr int near_one = 2;
+  const random_tiles operands = draw_tiles(what, near_one, 1, tiles);
+  const job j = {
+      what, rule_by(wrong), tiles, operands.a.data(), operands.b.data(), operands.c.data()};
+  const outcome got = on.run(j);
+  const std::size_t results = results_of(j);
+  ASSERT_EQ(got.own.size(), results);
   std::uint64_t differing = 0;
-  for (std::uint32_t tile = 0; tile < tiles; ++tile) {
-    for (std::uint32_t partner = 0; partner < tiles; ++partner) {
-      for (int r = 0; r < rows_of(what); ++r) {
-        for (int c = 0; c < tile_columns; ++c) {
-          const case_codes x = case_at(operands, what, tile, partner, r, c);
-          const std::uint32_t by_row = result_of(rule_by(own), x);
-          differing += by_row != result_of(rule_by(wrong), x) ? 1u : 0u;
-          if (partner == tile) {
-            EXPECT_EQ(got.own[result_index(what, tile, r, c)], by_row);
-          }
-        }
-      }
+  for (std::size_t index = 0; index < results; ++index) {
+    for (std::size_t partner = 0; partner < tiles; ++partner) {
+      const case_codes x = case_at(j, {index, partner});
+      const std::uint32_t by_row = result_of(rule_by(own), x);
+      differing += by_row != result_of(j.rule, x) ? 1u : 0u;
+      if (partner != index / (results / tiles)) continue;
+      EXPECT_EQ(got.own[index], by_row);
     }
   }
   EXPECT_GT(differing, 100u);
   EXPECT_EQ(got.differing, differing);
   EXPECT_EQ(got.first.size(), static_cast<std::size_t>(max_differences));
   for (const difference& d : got.first) {
-    const case_codes x = case_at(operands, what, d.tile, d.partner, static_cast<int>(d.row),
-                                 static_cast<int>(d.column));
+    const case_codes x = case_at(j, d.at);
     EXPECT_EQ(d.got, result_of(rule_by(own), x));
-    EXPECT_EQ(d.expected, result_of(rule_by(wrong), x));
+    EXPECT_EQ(d.expected, result_of(j.rule, x));
   }
 }
 

@@ -23,13 +23,7 @@ using namespace support;
 
 std::uint32_t by_library(const tensor_instruction& i, const tensor_case& x) {
   const auto rule = numerics::accumulate_rule_of(i.row, i.a, i.b, i.result, i.products);
-  std::array<numerics::tensor_operand, max_products> a{};
-  std::array<numerics::tensor_operand, max_products> b{};
-  for (std::size_t k = 0; k < static_cast<std::size_t>(i.products); ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, x.a[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, x.b[k]);
-  }
-  return numerics::accumulate(rule, a.data(), b.data(), i.products, x.c);
+  return backends::tensor_cores::result_of(rule, x);
 }
 
 std::uint64_t by_oracle(const tensor_instruction& i, const tensor_case& x) {
@@ -61,8 +55,7 @@ std::optional<bool> agrees(const command_line& words_given) {
   comparison_counts counts;
   for (; counts.compared < cases; ++counts.compared) {
     const tensor_instruction& i = all[counts.compared % all.size()];
-    const auto family =
-        static_cast<tensor_family>(counts.compared / all.size() % tensor_family_count);
+    const int family = static_cast<int>(counts.compared / all.size() % tensor_family_count);
     const tensor_case x = draw_tensor_case(i, family, words);
     const std::uint64_t got = by_library(i, x);
     const std::uint64_t expected = by_oracle(i, x);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -26,16 +25,9 @@ std::vector<tensor_core_result> read_results() {
 
 /// What the model makes of a result's operands with that row.
 std::uint32_t replayed(const tensor_core_result& r, const tensor_arithmetic& row) {
-  constexpr std::size_t max_products = 32;
-  const std::size_t count = r.a_codes.size();
-  const auto rule = numerics::accumulate_rule_of(row, r.a, r.b, r.result, static_cast<int>(count));
-  std::array<numerics::tensor_operand, max_products> a{};
-  std::array<numerics::tensor_operand, max_products> b{};
-  for (std::size_t k = 0; k < count; ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, r.a_codes[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, r.b_codes[k]);
-  }
-  return numerics::accumulate(rule, a.data(), b.data(), static_cast<int>(count), r.c);
+  const auto& [a, b, result, products] = r.operands;
+  return backends::tensor_cores::result_of(
+      numerics::accumulate_rule_of(row, a, b, result, products), r.x);
 }
 
 /// All from one to the other.
@@ -53,8 +45,8 @@ floors floors_left(const std::vector<tensor_core_result>& all, tensor_arithmetic
   const auto agrees = [&](int with) {
     floor = with;
     return std::all_of(all.begin(), all.end(), [&](const tensor_core_result& r) {
-      return r.unit != row.unit || tensor_operands_of(r.a, r.b) != row.operands ||
-             r.result != result || replayed(r, row) == r.d;
+      return r.unit != row.unit || tensor_operands_of(r.operands.a, r.operands.b) != row.operands ||
+             r.operands.result != result || replayed(r, row) == r.d;
     });
   };
   const int own = floor;

@@ -36,8 +36,7 @@ std::vector<tensor_instruction> all_tensor_instructions() {
   return all;
 }
 
-tensor_case draw_tensor_case(const tensor_instruction& i, tensor_family family,
-                             word_stream& words) {
+tensor_case draw_tensor_case(const tensor_instruction& i, int family, word_stream& words) {
   return draw_case({i.a, i.b, i.result, i.products}, family, words);
 }
 

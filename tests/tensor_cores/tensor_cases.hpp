@@ -12,7 +12,6 @@ namespace samebits::support {
 
 using backends::tensor_cores::max_products;
 using backends::tensor_cores::word_stream;
-using tensor_family = backends::tensor_cores::family;
 using tensor_case = backends::tensor_cores::case_codes;
 inline constexpr int tensor_family_count = backends::tensor_cores::family_count;
 
@@ -31,6 +30,6 @@ std::string text_of(const tensor_instruction& i);
 /// Every unit with every legal pairing, result and number of products.
 std::vector<tensor_instruction> all_tensor_instructions();
 
-tensor_case draw_tensor_case(const tensor_instruction& i, tensor_family family, word_stream& words);
+tensor_case draw_tensor_case(const tensor_instruction& i, int family, word_stream& words);
 
 }  // namespace samebits::support

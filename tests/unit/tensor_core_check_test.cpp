@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "samebits/error.hpp"
-#include "tensor_core_probe/device.hpp"
-#include "tensor_core_probe/instructions.hpp"
-#include "tensor_core_probe/settings/setting.hpp"
 #include "tensor_cores/simulated_tensor_cores.hpp"
 
 namespace samebits {
 namespace {
 
+using backends::tensor_cores::accumulate_rule;
 using backends::tensor_cores::job;
 using backends::tensor_cores::outcome;
 
@@ -24,18 +22,16 @@ struct simulated_gpu {
   std::string reason;  ///< why it cannot be asked
   bool slips = false;  ///< one wrong result in every job, off the diagonals
   /// What its instructions are, given their rows.
-  tensor_setting (*truth)(tensor_setting row) = [](tensor_setting row) { return row; };
+  accumulate_rule (*truth)(accumulate_rule row) = [](accumulate_rule row) { return row; };
 };
 simulated_gpu gpu;
 
 outcome run_simulated(const job& j) {
-  const backends::tensor_cores::shape s = shape_of(j.what);
-  outcome out = support::simulated_outcome(
-      j, backends::tensor_cores::rule_of(s, gpu.truth(backends::tensor_cores::setting_of(j.rule))));
+  outcome out = support::simulated_outcome(j, gpu.truth(j.rule));
   if (gpu.slips) {
     ++out.differing;
     const std::uint32_t right = out.own[1];
-    out.first.push_back({0, 0, 0, 1, right ^ 2, right});
+    out.first.push_back({{1, 0}, right ^ 2, right});
   }
   return out;
 }
@@ -64,7 +60,7 @@ TEST_F(TensorCoreCheck, AsksEveryInstructionOfHopper) {
     EXPECT_EQ(f.differed, 0u) << f.first_difference;
     EXPECT_TRUE(f.confirmed);
     EXPECT_EQ(f.known, evidence::hardware);
-    EXPECT_EQ(f.searched, 0u);
+    EXPECT_FALSE(f.fit);
   }
 }
 
@@ -110,7 +106,7 @@ TEST_F(TensorCoreCheck, TakesTheUnitOfTheGpu) {
 }
 
 TEST_F(TensorCoreCheck, FindsWhatAnotherUnitIs) {
-  gpu.truth = [](tensor_setting row) {
+  gpu.truth = [](accumulate_rule row) {
     row.group = 8;
     row.alignment_bits = 24;
     row.floor = -132;
@@ -118,13 +114,13 @@ TEST_F(TensorCoreCheck, FindsWhatAnotherUnitIs) {
   };
   const auto f = check_tensor_cores({.instruction = "mma_bf16_k16", .cases = 256, .keep = 3}).at(0);
   EXPECT_GT(f.differed, f.compared / 10);
-  EXPECT_LT(f.row_explains, f.searched);
+  EXPECT_LT(f.fit->row_explains, f.fit->searched);
   EXPECT_EQ(f.kept.size(), 20u * 3);
   EXPECT_NE(f.first_difference.find(": hopper-mma-sync bf16 bf16 fp32 16 "), std::string::npos);
-  ASSERT_EQ(f.fits.size(), 1u);
-  EXPECT_EQ(f.exact, 1u) << f.open;
-  EXPECT_EQ(f.fits[0].explained, f.searched);
-  EXPECT_EQ(text_of(f.fits[0].setting),
+  ASSERT_EQ(f.fit->best.size(), 1u);
+  EXPECT_EQ(f.fit->exact.size(), 1u) << f.fit->open;
+  EXPECT_EQ(f.fit->best[0].explained, f.fit->searched);
+  EXPECT_EQ(backends::tensor_cores::text_of(f.fit->best[0].rule),
             "group 8, kept 24 toward_zero, bits 23 toward_zero, floor -132, sum in the first step, "
             "consecutive");
 
@@ -133,31 +129,31 @@ TEST_F(TensorCoreCheck, FindsWhatAnotherUnitIs) {
   EXPECT_EQ(again.compared, f.kept.size());
   EXPECT_GT(again.differed, 0u);
   EXPECT_EQ(again.instruction, "mma_bf16_k16");
-  EXPECT_GE(again.exact, 1u);
+  EXPECT_GE(again.fit->exact.size(), 1u);
 }
 
 TEST_F(TensorCoreCheck, MissesNoSingleDifference) {
-  gpu.truth = [](tensor_setting row) {
-    row.floor = *row.floor - 1;  // seen by few results of one or two families
+  gpu.truth = [](accumulate_rule row) {
+    --row.floor;  // seen by few results of one or two families
     return row;
   };
   const auto f = check_tensor_cores({.instruction = "mma_tf32_k4", .cases = 256}).at(0);
   EXPECT_GT(f.differed, 0u);
   EXPECT_LT(f.differed, f.compared / 50);
-  EXPECT_EQ(f.exact, 1u);
-  EXPECT_EQ(f.fits.at(0).setting.floor, -134);
+  EXPECT_EQ(f.fit->exact.size(), 1u);
+  EXPECT_EQ(f.fit->best.at(0).rule.floor, -134);
 }
 
 TEST_F(TensorCoreCheck, SearchesWithTheVeryDifferences) {
   gpu.slips = true;
   const auto f = check_tensor_cores({.instruction = "mma_f16_f16_k16", .cases = 16}).at(0);
   EXPECT_EQ(f.differed, 20u);
-  EXPECT_EQ(f.searched, 20u * 8 + 20u);
-  EXPECT_EQ(f.row_explains, 20u * 8);
-  EXPECT_EQ(f.exact, 0u);
-  ASSERT_FALSE(f.fits.empty());
-  EXPECT_GE(f.fits[0].explained, f.row_explains);
-  EXPECT_EQ(f.open, "");
+  EXPECT_EQ(f.fit->searched, 20u * 8 + 20u);
+  EXPECT_EQ(f.fit->row_explains, 20u * 8);
+  EXPECT_TRUE(f.fit->exact.empty());
+  ASSERT_FALSE(f.fit->best.empty());
+  EXPECT_GE(f.fit->best[0].explained, f.fit->row_explains);
+  EXPECT_EQ(f.fit->open, "");
 }
 
 TEST_F(TensorCoreCheck, RefusesWhatItCannotDo) {
@@ -175,14 +171,14 @@ TEST(TensorCoreResult, IsALineOfText) {
   const auto r = parse_tensor_core_result(line);
   ASSERT_TRUE(r);
   EXPECT_EQ(r->unit, tensor_unit::hopper_wgmma);
-  EXPECT_EQ(r->c, 0x7F800000u);
+  EXPECT_EQ(r->operands.products, 8);
+  EXPECT_EQ(r->x.c, 0x7F800000u);
   EXPECT_EQ(r->d, 1u);
-  EXPECT_EQ(r->a_codes.size(), 8u);
-  EXPECT_EQ(r->a_codes[7], 0x40000000u);
-  EXPECT_EQ(r->b_codes[7], 0x80000000u);
+  EXPECT_EQ(r->x.a[7], 0x40000000u);
+  EXPECT_EQ(r->x.b[7], 0x80000000u);
   EXPECT_EQ(text_of(*r), line);
-  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2")->b_codes[0], 2u);
-  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2 ")->b_codes[0], 2u);
+  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2")->x.b[0], 2u);
+  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2 ")->x.b[0], 2u);
   EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 3")->d, 3u);
   for (const char* wrong :
        {"", "hopper-wgmma", "hopper fp16 fp16 fp32 16 0 0", "hopper-wgmma fp16 bf16 fp32 16 0 0",
@@ -194,11 +190,10 @@ TEST(TensorCoreResult, IsALineOfText) {
     EXPECT_FALSE(parse_tensor_core_result(wrong)) << wrong;
   }
   tensor_core_result bad = *r;
-  bad.b_codes.pop_back();
-  EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
-  bad.a_codes.clear();  // wgmma has no narrow instruction: 0 products are none
-  bad.b_codes.clear();
-  EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
+  for (const int products : {4, 0}) {  // wgmma has no narrow instruction: 0 products are none
+    bad.operands.products = products;
+    EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
+  }
 }
 
 }  // namespace

@@ -3,39 +3,17 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "tensor_core_probe/device.hpp"
 
 namespace samebits::backends::tensor_cores {
 
-/// Families of random operands. No family depends on the parameters that a search must find.
-enum class family : std::uint8_t {
-  bits,                ///< any codes
-  finite,              ///< any finite codes
-  near_one,            ///< exponents around 0
-  spread,              ///< exponents far apart, as far as the formats allow
-  sparse,              ///< near one, half of the operands zeros of either sign
-  cancel,              ///< pairs of products that cancel, and small ones
-  edge,                ///< one large term; the others at the last bits that are kept
-  ties,                ///< sums at and beside half of the result's last bit
-  floor,               ///< small enough for the minimum exponent of a step to matter
-  tiny,                ///< minimum exponents and subnormals
-  huge,                ///< maximum exponents
-  carry,               ///< significands of ones, equal signs
-  great_sum,           ///< C far above the products
-  small_sum,           ///< C far below the products
-  zero_by_huge,        ///< zeros times max finite, and small products
-  special,             ///< Inf and NaN among a few others
-  alignment,           ///< one large term, or two that cancel, and a small one at every distance
-  grouping,            ///< two large terms that cancel, in one step or in two, and ones
-  signed_zeros,        ///< zeros of either sign, and negative sums that vanish
-  subnormal_by_great,  ///< subnormals times large numbers, opposites, and small products
-};
-/// Number of families.
+/// Number of families of random operands; cases.cpp has their table. No family depends on the
+/// parameters that a search must find.
 inline constexpr int family_count = 20;
-
-std::string_view name(family f);
+std::string_view family_name(int family);
 
 /// One case: the codes of a row of A, of a column of B, and of C.
 struct case_codes {
@@ -44,19 +22,29 @@ struct case_codes {
   std::uint32_t c;
 };
 
+/// The result that a rule predicts for a case.
+inline std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes& x) {
+  return result_of(
+      rule, [&](int k) { return x.a[static_cast<std::size_t>(k)]; },
+      [&](int k) { return x.b[static_cast<std::size_t>(k)]; }, x.c);
+}
+
 /// A deterministic stream of random words (splitmix64), the same on every machine.
 class word_stream {
  public:
   explicit word_stream(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next();
   /// 0 <= result < count
-  int below(int count);
+  int below(int count) { return static_cast<int>(next() % static_cast<std::uint64_t>(count)); }
+  /// -reach <= result <= reach
+  int around(int reach) { return below(2 * reach + 1) - reach; }
+  bool coin() { return below(2) == 1; }
 
  private:
   std::uint64_t state_;
 };
 
 /// A random case of a family, for operands of that shape.
-case_codes draw_case(const shape& i, family how, word_stream& words);
+case_codes draw_case(const shape& s, int family, word_stream& words);
 
 }  // namespace samebits::backends::tensor_cores

@@ -1,11 +1,9 @@
-// check_tensor_cores(): checks every instruction of the current device, family by family.
+// Checks of the instructions of the current device, family by family, and of recorded results.
+#include "tensor_core_probe/check.hpp"
+
 #include <algorithm>
 
 #include "backends/dispatch/refuse.hpp"
-#include "tensor_core_probe/check.hpp"
-#include "tensor_core_probe/device.hpp"
-#include "tensor_core_probe/finding.hpp"
-#include "tensor_core_probe/instructions.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
 // Defined in the CMake target samebits_tensor_core_gpu, whose link options pull the symbol in; null
@@ -17,6 +15,7 @@ namespace samebits {
 namespace {
 
 using namespace backends::tensor_cores;
+using detail::cat;
 
 const device& usable_device() {
   if (samebits_tensor_core_device == nullptr) {
@@ -36,81 +35,86 @@ void check_options(const tensor_core_check_options& options) {
           options.cases);
   require(options.keep >= 0 && options.keep <= tile_columns, "options.keep must be 0 to 8, got ",
           options.keep);
-  if (options.instruction.empty() || find_instruction(options.instruction)) return;
+  const auto known = tensor_core_instruction_names();
+  if (options.instruction.empty() || std::ranges::count(known, options.instruction) != 0) return;
   std::string names;
-  for (const std::string_view n : tensor_core_instruction_names()) {
-    names += detail::cat(names.empty() ? "" : ", ", n);
-  }
+  for (const std::string_view n : known) names += cat(names.empty() ? "" : ", ", n);
   refuse("options.instruction must be one of ", names, ", got ", options.instruction);
 }
 
-/// The check of one instruction.
-class inspection {
+/// The comparison of one instruction's results with the rule of its row.
+class comparison {
  public:
-  inspection(const device& on, const tensor_core_check_options& options, instruction what,
-             const tensor_arithmetic& row, bool listed)
-      : device_(on),
-        options_(options),
-        what_(what),
-        shape_(shape_of(what)),
-        row_(row),
-        rule_(
-            numerics::accumulate_rule_of(row, shape_.a, shape_.b, shape_.result, shape_.products)),
-        finding_(new_finding(name(what), row, shape_.result, listed)) {}
+  /// listed: the row was stated for this exact GPU
+  comparison(std::string_view instruction, const tensor_arithmetic& row, const shape& s,
+             bool listed)
+      : rule_(numerics::accumulate_rule_of(row, s.a, s.b, s.result, s.products)) {
+    finding_.instruction = instruction;
+    finding_.unit = row.unit;
+    finding_.known = evidence_of(row, s.result);
+    finding_.confirmed =
+        listed && (finding_.known == evidence::hardware || finding_.known == evidence::published);
+  }
 
-  tensor_core_finding run() {
-    for (int f = 0; f < family_count; ++f) run_family(static_cast<family>(f));
-    if (finding_.differed != 0 && options_.fit) add_fit(finding_, shape_, rule_, seen_);
+  [[nodiscard]] const accumulate_rule& rule() const { return rule_; }
+
+  void add(std::uint64_t compared, std::uint64_t differed) {
+    finding_.compared += compared;
+    finding_.differed += differed;
+  }
+  /// Records a result for the search. `of` names the result in the text of the first difference.
+  void see(std::string_view of, const tensor_core_result& r, std::uint32_t expected) {
+    seen_.push_back(r);
+    if (r.d == expected || !finding_.first_difference.empty()) return;
+    finding_.first_difference =
+        cat(of, ": got ", hexadecimal(r.d), ", expected ", hexadecimal(expected), ": ", text_of(r));
+  }
+  void keep(const tensor_core_result& r) { finding_.kept.push_back(r); }
+
+  tensor_core_finding finish(const tensor_core_check_options& options) {
+    if (finding_.differed != 0 && options.fit) finding_.fit = fit(rule_, seen_);
+    if (options.on_result) options.on_result(finding_);
     return std::move(finding_);
   }
 
  private:
-  /// Runs one family of operands and records the differences.
-  void run_family(family how) {
-    const auto rows = static_cast<std::uint64_t>(rows_of(what_));
-    const auto tiles = static_cast<std::uint32_t>((options_.cases + rows - 1) / rows);
-    const random_tiles operands = draw_tiles(what_, how, options_.seed, tiles);
-    const job j = {what_, rule_, tiles, operands.a.data(), operands.b.data(), operands.c.data()};
-    const outcome got = device_.run(j);
-    finding_.compared += compared(j);
-    finding_.differed += got.differing;
-    for (const difference& d : got.first) {
-      const int row = static_cast<int>(d.row);
-      const case_codes x =
-          case_at(operands, what_, d.tile, d.partner, row, static_cast<int>(d.column));
-      seen_.push_back({x, d.got});
-      if (!finding_.first_difference.empty()) continue;
-      finding_.first_difference =
-          difference_text(name(how), d.expected, result_of_case(row_.unit, shape_, x, d.got));
-    }
-    keep_cases(operands, got, tiles);
-  }
-
-  /// Records the results on the diagonals of tiles, which are the cases themselves: for the search,
-  /// and for the caller.
-  void keep_cases(const random_tiles& operands, const outcome& got, std::uint32_t tiles) {
-    constexpr std::uint32_t max_seen = 64;
-    for (std::uint32_t t = 0; t < std::min(tiles, max_seen); ++t) {
-      for (int r = 0; r < tile_columns; ++r) {
-        const case_codes x = case_at(operands, what_, t, t, r, r);
-        const std::uint32_t d = got.own[result_index(what_, t, r, r)];
-        if (t == 0 && r < options_.keep) {
-          finding_.kept.push_back(result_of_case(row_.unit, shape_, x, d));
-        }
-        if (options_.fit) seen_.push_back({x, d});
-      }
-    }
-  }
-
-  const device& device_;
-  const tensor_core_check_options& options_;
-  instruction what_;
-  shape shape_;
-  tensor_arithmetic row_;
-  numerics::accumulate_rule rule_;
-  tensor_core_finding finding_;
-  std::vector<observation> seen_;
+  accumulate_rule rule_;
+  tensor_core_finding finding_{};
+  std::vector<tensor_core_result> seen_;
 };
+
+/// Compares one family of operands of an instruction.
+void compare_family(comparison& c, const device& on, const tensor_core_check_options& options,
+                    instruction what, tensor_unit unit, int family) {
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  const auto tiles = static_cast<std::uint32_t>((options.cases + rows - 1) / rows);
+  const random_tiles operands = draw_tiles(what, family, options.seed, tiles);
+  const job j = {what, c.rule(), tiles, operands.a.data(), operands.b.data(), operands.c.data()};
+  const outcome got = on.run(j);
+  c.add(results_of(j) * partners_of(tiles), got.differing);
+  const auto result_at = [&](const result_place& at, std::uint32_t d) {
+    return tensor_core_result{unit, shape_of(what), case_at(j, at), d};
+  };
+  for (const difference& d : got.first) {
+    c.see(family_name(family), result_at(d.at, d.got), d.expected);
+  }
+  // The results on the diagonals of tiles are the cases themselves.
+  constexpr std::size_t max_seen = 64;
+  for (std::size_t t = 0; t < std::min<std::size_t>(tiles, max_seen); ++t) {
+    for (std::size_t r = 0; r < tile_columns; ++r) {
+      const std::size_t index = (t * rows + r) * tile_columns + r;
+      const tensor_core_result own = result_at({index, t}, got.own[index]);
+      c.see(family_name(family), own, own.d);
+      if (t == 0 && r < static_cast<std::size_t>(options.keep)) c.keep(own);
+    }
+  }
+}
+
+/// The name of a unit's instruction, or what it does.
+std::string name_of(tensor_unit unit, const shape& s) {
+  if (const auto i = find_instruction(unit, s)) return std::string(name(*i));
+  return cat(s.a, " x ", s.b, " + ", s.result, ", ", s.products, " products");
+}
 
 }  // namespace
 
@@ -122,9 +126,7 @@ tensor_core_gpu current_tensor_core_gpu() {
 
 std::vector<std::string_view> tensor_core_instruction_names() {
   std::vector<std::string_view> names;
-  for (int i = 0; i < instruction_count; ++i) {
-    names.push_back(name(static_cast<instruction>(i)));
-  }
+  for (const instruction_row& row : instruction_rows) names.push_back(row.name);
   return names;
 }
 
@@ -138,14 +140,43 @@ std::vector<tensor_core_finding> check_tensor_cores(const tensor_core_check_opti
     if (!options.instruction.empty() && options.instruction != name(what)) continue;
     const auto found = unit_of(what, capability);
     if (!found || (options.unit && *options.unit != found->unit)) continue;
-    const shape s = shape_of(what);
-    const auto row = find_tensor_row(found->unit, *tensor_operands_of(s.a, s.b));
+    const auto row = find_row(found->unit, shape_of(what));
     if (!row) continue;
-    findings.push_back(inspection(on, options, what, *row, found->listed).run());
-    if (options.on_result) options.on_result(findings.back());
+    comparison c(name(what), *row, shape_of(what), found->listed);
+    for (int f = 0; f < family_count; ++f) compare_family(c, on, options, what, found->unit, f);
+    findings.push_back(c.finish(options));
   }
   require<unsupported>(!findings.empty(), "nothing to check: ", on.name(), ", compute capability ",
                        capability / 10, ".", capability % 10, ", has no such instruction");
+  return findings;
+}
+
+std::vector<tensor_core_finding> check_tensor_core_results(
+    std::span<const tensor_core_result> results, const tensor_core_check_options& options) {
+  std::vector<std::vector<tensor_core_result>> of_instructions;  // by the first result of each
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const tensor_core_result& r = results[i];
+    require(find_row(r.unit, r.operands).has_value(), "results[", i,
+            "] must be of an instruction that its unit has");
+    const auto at = std::ranges::find_if(of_instructions, [&](const auto& others) {
+      return others[0].unit == r.unit && others[0].operands == r.operands;
+    });
+    (at == of_instructions.end() ? of_instructions.emplace_back() : *at).push_back(r);
+  }
+  std::vector<tensor_core_finding> findings;
+  for (const auto& of_instruction : of_instructions) {
+    const auto& [unit, s, x, d] = of_instruction[0];
+    const std::string instruction = name_of(unit, s);
+    if (options.unit && *options.unit != unit) continue;
+    if (!options.instruction.empty() && options.instruction != instruction) continue;
+    comparison c(instruction, *find_row(unit, s), s, true);
+    for (const tensor_core_result& r : of_instruction) {
+      const std::uint32_t expected = result_of(c.rule(), r.x);
+      c.add(1, r.d == expected ? 0 : 1);
+      c.see("recorded", r, expected);
+    }
+    findings.push_back(c.finish(options));
+  }
   return findings;
 }
 

@@ -1,5 +1,4 @@
-// The interface between the tensor core check and a device: instructions, tiles, jobs and results.
-// Includes no CUDA header.
+// The interface between the tensor core check and a device: tiles, jobs and results. Includes no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -7,33 +6,9 @@
 #include <vector>
 
 #include "numerics/hardware/accumulate.hpp"
-#include "samebits/core/format.hpp"
-#include "tensor_core_probe/instruction_list.hpp"
+#include "tensor_core_probe/instructions.hpp"
 
 namespace samebits::backends::tensor_cores {
-
-/// mma.sync instructions, then wgmma instructions.
-#define SAMEBITS_NAME(ID, ...) ID,
-enum class instruction : std::uint8_t {
-  SAMEBITS_MMA_INSTRUCTIONS(SAMEBITS_NAME) SAMEBITS_WGMMA_INSTRUCTIONS(SAMEBITS_NAME)
-};
-#undef SAMEBITS_NAME
-#define SAMEBITS_ONE(...) +1
-inline constexpr int mma_count = SAMEBITS_MMA_INSTRUCTIONS(SAMEBITS_ONE);
-inline constexpr int instruction_count = mma_count + SAMEBITS_WGMMA_INSTRUCTIONS(SAMEBITS_ONE);
-#undef SAMEBITS_ONE
-
-constexpr bool is_wgmma(instruction i) { return static_cast<int>(i) >= mma_count; }
-
-/// Operands and results of an instruction.
-struct shape {
-  format_id a;
-  format_id b;
-  format_id result;  ///< fp32 or fp16; also the format of C
-  int products;
-
-  friend constexpr bool operator==(const shape&, const shape&) = default;
-};
 
 /// tile_columns: columns of a tile's C. line_words: words of a line of A or B; lines of 16 bytes
 /// use the first half.
@@ -47,13 +22,32 @@ constexpr std::uint32_t partners_of(std::uint32_t tiles) {
   return tiles < max_partners ? tiles : max_partners;
 }
 /// Lines of A in a tile.
-constexpr int rows_of(instruction i) { return is_wgmma(i) ? 64 : 16; }
+SAMEBITS_HD constexpr int rows_of(instruction i) { return is_wgmma(i) ? 64 : 16; }
 
-/// The code of product k in a line of codes of `bits` bits.
-SAMEBITS_HD constexpr std::uint32_t code_of(const std::uint32_t* line, int bits, int k) {
-  const int per_word = 32 / bits;
-  const std::uint32_t word = line[k / per_word] >> (k % per_word * bits);
-  return bits == 32 ? word : word & ((1u << bits) - 1);
+/// The codes of a row of A or a column of B, packed in words.
+struct code_line {
+  const std::uint32_t* words;
+  int bits;  ///< of a code
+
+  /// The code of product k.
+  SAMEBITS_HD std::uint32_t operator()(int k) const {
+    const int per_word = 32 / bits;
+    const std::uint32_t word = words[k / per_word] >> (k % per_word * bits);
+    return bits == 32 ? word : word & ((1u << bits) - 1);
+  }
+};
+
+/// The result that a rule predicts; a(k) and b(k) are the codes of product k.
+template <class A, class B>
+SAMEBITS_HD std::uint32_t result_of(const numerics::accumulate_rule& rule, const A& a, const B& b,
+                                    std::uint32_t c) {
+  numerics::tensor_operand x[max_products];
+  numerics::tensor_operand y[max_products];
+  for (int k = 0; k < rule.products; ++k) {
+    x[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, a(k));
+    y[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, b(k));
+  }
+  return numerics::accumulate(rule, x, y, rule.products, c);
 }
 
 /// Tiles to multiply, and the rule that predicts the results.
@@ -69,15 +63,29 @@ struct job {
   const std::uint32_t* c;  ///< [tiles][rows][tile_columns]
 };
 
-/// Results of a job.
-constexpr std::uint64_t compared(const job& j) {
-  return std::uint64_t{j.tiles} * partners_of(j.tiles) *
-         static_cast<std::uint64_t>(rows_of(j.what) * tile_columns);
+/// The place of a result: its index in the C of all tiles, and the tile whose B it is of.
+struct result_place {
+  std::size_t index;
+  std::size_t partner;
+};
+/// The operands of a result.
+SAMEBITS_HD inline code_line a_line(const job& j, const result_place& at) {
+  return {j.a + at.index / tile_columns * line_words, j.rule.a.storage_bits};
+}
+SAMEBITS_HD inline code_line b_line(const job& j, const result_place& at) {
+  const std::size_t line = at.partner * tile_columns + at.index % tile_columns;
+  return {j.b + line * line_words, j.rule.b.storage_bits};
+}
+
+/// Results of a job's tiles, each with one partner.
+SAMEBITS_HD constexpr std::uint64_t results_of(const job& j) {
+  return std::uint64_t{j.tiles} * static_cast<std::uint64_t>(rows_of(j.what) * tile_columns);
 }
 
 /// A result that differs from the rule's.
 struct difference {
-  std::uint32_t tile, partner, row, column, got, expected;
+  result_place at;
+  std::uint32_t got, expected;
 };
 /// Maximum number of differences that a job returns.
 inline constexpr int max_differences = 4;
@@ -85,7 +93,7 @@ inline constexpr int max_differences = 4;
 /// The results of a job.
 struct outcome {
   std::vector<std::uint32_t> own;  ///< results of each tile's A with its own B, shaped as C
-  std::uint64_t differing;         ///< results that differ, out of compared(j)
+  std::uint64_t differing;         ///< results that differ, of those with all partners
   std::vector<difference> first;   ///< up to max_differences of them
 };
 

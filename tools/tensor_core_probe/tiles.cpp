@@ -2,31 +2,28 @@
 #include "tensor_core_probe/tiles.hpp"
 
 #include "backends/threads/tasks.hpp"
-#include "samebits/core/format.hpp"
-#include "tensor_core_probe/instructions.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {
 
-void put_line(std::uint32_t* line, int bits, const std::uint32_t* codes, int count) {
+void put_line(std::uint32_t* line, format_id format, const std::uint32_t* codes, int count) {
+  const int bits = spec_of(format).storage_bits;
   const int per_word = 32 / bits;
   for (int k = 0; k < count; ++k) line[k / per_word] |= codes[k] << (k % per_word * bits);
 }
 
-void draw_tile(instruction what, family how, std::uint64_t seed, random_tiles& tiles,
+void draw_tile(instruction what, int family, std::uint64_t seed, random_tiles& tiles,
                std::size_t tile) {
-  const shape s = shape_of(what);
+  const shape& s = shape_of(what);
   word_stream words(seed);
   const auto rows = static_cast<std::size_t>(rows_of(what));
   constexpr std::size_t columns = tile_columns;
   std::vector<case_codes> cases;
-  for (std::size_t r = 0; r < rows; ++r) cases.push_back(draw_case(s, how, words));
+  for (std::size_t r = 0; r < rows; ++r) cases.push_back(draw_case(s, family, words));
   for (std::size_t r = 0; r < rows; ++r) {
-    put_line(&tiles.a[(tile * rows + r) * line_words], spec_of(s.a).storage_bits, cases[r].a.data(),
-             s.products);
+    put_line(&tiles.a[(tile * rows + r) * line_words], s.a, cases[r].a.data(), s.products);
     if (r < columns) {
-      put_line(&tiles.b[(tile * columns + r) * line_words], spec_of(s.b).storage_bits,
-               cases[r].b.data(), s.products);
+      put_line(&tiles.b[(tile * columns + r) * line_words], s.b, cases[r].b.data(), s.products);
     }
     for (std::size_t c = 0; c < columns; ++c) {
       const std::size_t other = (r + 5 * ((c + columns - r % columns) % columns)) % rows;
@@ -37,7 +34,7 @@ void draw_tile(instruction what, family how, std::uint64_t seed, random_tiles& t
 
 }  // namespace
 
-random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
+random_tiles draw_tiles(instruction what, int family, std::uint64_t seed, std::uint32_t tiles) {
   const std::size_t n = tiles;
   const auto m = static_cast<std::size_t>(rows_of(what));
   random_tiles operands{std::vector<std::uint32_t>(n * m * line_words),
@@ -47,31 +44,20 @@ random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::u
   for_each_task(static_cast<std::int64_t>(workers), [&](std::int64_t worker) {
     for (auto t = static_cast<std::size_t>(worker); t < n; t += workers) {
       word_stream mixed(seed);
-      draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, operands, t);
+      const auto own = mixed.next() + (static_cast<std::uint64_t>(family) << 32) + t;
+      draw_tile(what, family, own, operands, t);
     }
   });
   return operands;
 }
 
-std::size_t result_index(instruction what, std::uint32_t tile, int row, int column) {
-  const auto rows = static_cast<std::size_t>(rows_of(what));
-  return (tile * rows + static_cast<std::size_t>(row)) * tile_columns +
-         static_cast<std::size_t>(column);
-}
-
-case_codes case_at(const random_tiles& operands, instruction what, std::uint32_t tile,
-                   std::uint32_t partner, int row, int column) {
-  const shape s = shape_of(what);
-  const auto rows = static_cast<std::size_t>(rows_of(what));
-  const std::uint32_t* a = &operands.a[(tile * rows + static_cast<std::size_t>(row)) * line_words];
-  const std::size_t line = std::size_t{partner} * tile_columns + static_cast<std::size_t>(column);
-  const std::uint32_t* b = &operands.b[line * line_words];
+case_codes case_at(const job& j, const result_place& at) {
   case_codes x{};
-  for (int k = 0; k < s.products; ++k) {
-    x.a[static_cast<std::size_t>(k)] = code_of(a, spec_of(s.a).storage_bits, k);
-    x.b[static_cast<std::size_t>(k)] = code_of(b, spec_of(s.b).storage_bits, k);
+  for (int k = 0; k < j.rule.products; ++k) {
+    x.a[static_cast<std::size_t>(k)] = a_line(j, at)(k);
+    x.b[static_cast<std::size_t>(k)] = b_line(j, at)(k);
   }
-  x.c = operands.c[result_index(what, tile, row, column)];
+  x.c = j.c[at.index];
   return x;
 }
 

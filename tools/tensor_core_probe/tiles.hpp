@@ -2,7 +2,6 @@
 #pragma once
 
 #include "tensor_core_probe/cases.hpp"
-#include "tensor_core_probe/device.hpp"
 
 namespace samebits::backends::tensor_cores {
 
@@ -13,13 +12,9 @@ struct random_tiles {
 };
 
 /// Random tiles. The result depends on the arguments alone; several threads share the work.
-random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles);
+random_tiles draw_tiles(instruction what, int family, std::uint64_t seed, std::uint32_t tiles);
 
-/// The operands of one result: row of A of `tile`, column of B of `partner`.
-case_codes case_at(const random_tiles& operands, instruction what, std::uint32_t tile,
-                   std::uint32_t partner, int row, int column);
-
-/// Index of C, and of the result, at a row and column of a tile.
-std::size_t result_index(instruction what, std::uint32_t tile, int row, int column);
+/// The operands of one result of a job in host memory.
+case_codes case_at(const job& j, const result_place& at);
 
 }  // namespace samebits::backends::tensor_cores

@@ -9,6 +9,8 @@
 namespace fpinspect {
 namespace {
 
+namespace cores = backends::tensor_cores;
+
 constexpr std::size_t margin = 24;  ///< indent of the lines below a finding
 
 std::string finding_row(std::string_view compared, std::string_view differed, std::string_view unit,
@@ -35,20 +37,21 @@ std::string_view evidence_of(const tensor_core_finding& f) {
   return f.confirmed ? name(f.known) : "unconfirmed";
 }
 
-std::string fit_text(const tensor_core_finding& f) {
+std::string fit_text(const cores::fit_result& f) {
   const std::string before(margin, ' ');
+  const std::size_t exact = f.exact.size();
   std::string text =
       cat(before, "the row explains ", f.row_explains, " of ", f.searched, " results; ");
-  if (f.exact != 0) {
-    text += cat(f.exact, " of ", f.tried, " settings explain", f.exact == 1 ? "s" : "",
+  if (exact != 0) {
+    text += cat(exact, " of ", f.tried, " settings explain", exact == 1 ? "s" : "",
                 " all, the nearest to the row:\n");
   } else {
     text += cat("none of ", f.tried, " settings explains all, the best found:\n");
   }
-  for (const tensor_fit& fit : f.fits) {
+  for (const cores::tensor_fit& fit : f.best) {
     text += before + "  ";
-    if (f.exact == 0) text += cat(fit.explained, ": ");
-    text += text_of(fit.setting) + "\n";
+    if (exact == 0) text += cat(fit.explained, ": ");
+    text += cores::text_of(fit.rule) + "\n";
   }
   if (!f.open.empty()) text += cat(before, "left open: ", f.open, "\n");
   return text;
@@ -59,24 +62,24 @@ std::string finding_text(const tensor_core_finding& f, const terminal& term) {
                                        name(f.unit), evidence_of(f), f.instruction);
   if (f.differed == 0) return f.confirmed ? text : term.painted(paint::caution, text);
   const std::string first = std::string(margin, ' ') + f.first_difference + "\n";
-  return term.painted(paint::bad, text + first) + (f.searched != 0 ? fit_text(f) : "");
+  return term.painted(paint::bad, text + first) + (f.fit ? fit_text(*f.fit) : "");
 }
 
-json_value setting_json(const tensor_fit& fit) {
-  const tensor_setting& s = fit.setting;
-  const bool first = s.place == sum_place::first_step;
-  const bool consecutive = s.order == product_order::consecutive;
+json_value setting_json(const cores::tensor_fit& fit) {
+  const cores::accumulate_rule& r = fit.rule;
+  const bool first = r.place == sum_place::first_step;
+  const bool consecutive = r.order == product_order::consecutive;
   constexpr std::string_view subnormals[] = {"as_they_are", "as_fp16", "normalized"};
   return json_line({{"explained", fit.explained},
-                    {"group", s.group},
-                    {"alignment_bits", s.alignment_bits},
-                    {"cut", name(s.cut)},
-                    {"fraction_bits", s.fraction_bits},
-                    {"round", name(s.rounding)},
-                    {"floor", s.floor},
+                    {"group", r.group},
+                    {"alignment_bits", r.alignment_bits},
+                    {"cut", name(r.cut)},
+                    {"fraction_bits", r.rounded.mantissa_bits},
+                    {"round", name(r.rounding)},
+                    {"floor", r.floor == cores::no_floor ? std::nullopt : std::optional(r.floor)},
                     {"sum", first ? "first_step" : "last_addition"},
                     {"order", consecutive ? "consecutive" : "pairs_of_four"},
-                    {"subnormals", subnormals[static_cast<std::size_t>(s.subnormals)]}});
+                    {"subnormals", subnormals[static_cast<std::size_t>(cores::subnormals_of(r))]}});
 }
 
 json_object finding_json(const tensor_core_finding& f) {
@@ -87,13 +90,13 @@ json_object finding_json(const tensor_core_finding& f) {
                          {"compared", f.compared},
                          {"differed", f.differed},
                          {"first_difference", f.first_difference}};
-  if (f.searched == 0) return finding;
-  return finding.add({{"searched", f.searched},
-                      {"row_explains", f.row_explains},
-                      {"settings_tried", f.tried},
-                      {"settings_exact", f.exact},
-                      {"settings", json_rows(f.fits, setting_json)},
-                      {"left_open", f.open}});
+  if (!f.fit) return finding;
+  return finding.add({{"searched", f.fit->searched},
+                      {"row_explains", f.fit->row_explains},
+                      {"settings_tried", f.fit->tried},
+                      {"settings_exact", f.fit->exact.size()},
+                      {"settings", json_rows(f.fit->best, setting_json)},
+                      {"left_open", f.fit->open}});
 }
 
 /// The results in a file. Blank lines and lines that begin with # are skipped.

@@ -7,14 +7,13 @@
 
 #include <cstdint>
 
-#include "tensor_core_probe/device.hpp"
+#include "tensor_core_probe/instructions.hpp"
 
 namespace samebits::cuda {
 
 using backends::tensor_cores::instruction;
 
-/// Operands of one thread: words of A and B for mma.sync; descriptors for wgmma, whose A may also
-/// be words.
+/// Operands of one thread: words of A and B, and for wgmma the descriptors of both in shared memory.
 struct fragments {
   std::uint32_t a[4];
   std::uint32_t b[2];
@@ -22,16 +21,11 @@ struct fragments {
   std::uint64_t b_descriptor;
 };
 
-/// Computes results += A * B. All threads of a warp (mma.sync) or warpgroup (wgmma) must call. fp32
-/// results take four words, fp16 results two.
+/// Whether lines of K are 32 bytes long, not 16.
 template <instruction Which>
-struct execute;
+constexpr bool has_long_lines = shape_of(Which).products* spec_of(shape_of(Which).a).storage_bits ==
+                                8 * 32;
 
-#if defined(__CUDA_ARCH__)
-#define SAMEBITS_ARCH __CUDA_ARCH__
-#else
-#define SAMEBITS_ARCH 0
-#endif
 // The target architecture of the compilation decides which instructions exist.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SAMEBITS_HAS_WGMMA 1
@@ -39,120 +33,64 @@ struct execute;
 #define SAMEBITS_HAS_WGMMA 0
 #endif
 
-#define SAMEBITS_FP32_RESULTS                                   \
-  float x0 = __uint_as_float(d[0]), x1 = __uint_as_float(d[1]); \
-  float x2 = __uint_as_float(d[2]), x3 = __uint_as_float(d[3])
-#define SAMEBITS_KEEP_FP32                                \
-  d[0] = __float_as_uint(x0), d[1] = __float_as_uint(x1); \
-  d[2] = __float_as_uint(x2), d[3] = __float_as_uint(x3)
+// Operands of the texts by number: 0 to 3 are the words of D, of which fp16 results take two; 4 to 7
+// the words of A, and 8 and 9 those of B, of which lines of 16 bytes take half; 10 and 11 the
+// descriptors of A and B.
+#define SAMEBITS_D_f32 "{%0,%1,%2,%3}"
+#define SAMEBITS_D_f16 "{%0,%1}"
+#define SAMEBITS_A_WORDS "{%4,%5,%6,%7}"
+#define SAMEBITS_RUN(TEXT)                                                                     \
+  asm volatile(TEXT                                                                            \
+               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                                \
+               : "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(f.b[0]), "r"(f.b[1]), \
+                 "l"(f.a_descriptor), "l"(f.b_descriptor)                                      \
+               : "memory")
 
-// TEXT refers to the operands by number: four (fp32) or two (fp16) words of D, then the words of A
-// and B.
-#define SAMEBITS_MMA(ID, ARCH, RESULTS, KEEP, TEXT, OUT, IN)                           \
-  template <>                                                                          \
-  struct execute<instruction::ID> {                                                    \
-    static __device__ __forceinline__ void run(std::uint32_t* d, const fragments& f) { \
-      if constexpr (SAMEBITS_ARCH >= ARCH) {                                           \
-        RESULTS;                                                                       \
-        asm volatile("mma.sync.aligned." TEXT:OUT : IN);                               \
-        KEEP;                                                                          \
-      }                                                                                \
-    }                                                                                  \
+#define SAMEBITS_RUN_MMA(A, B, RESULT, PRODUCTS, AB)                                             \
+  SAMEBITS_RUN("mma.sync.aligned.m16n8k" #PRODUCTS ".row.col." #RESULT "." #A "." #B "." #RESULT \
+               " " SAMEBITS_D_##RESULT ", " AB ", " SAMEBITS_D_##RESULT ";")
+#define SAMEBITS_MMA(ID, A, B, RESULT, PRODUCTS, CAPABILITY)                    \
+  if constexpr (Which == instruction::ID && __CUDA_ARCH__ >= 10 * CAPABILITY) { \
+    if constexpr (has_long_lines<Which>) {                                      \
+      SAMEBITS_RUN_MMA(A, B, RESULT, PRODUCTS, SAMEBITS_A_WORDS ", {%8,%9}");   \
+    } else {                                                                    \
+      SAMEBITS_RUN_MMA(A, B, RESULT, PRODUCTS, "{%4,%5}, {%8}");                \
+    }                                                                           \
   }
-#define SAMEBITS_F32 "+f"(x0), "+f"(x1), "+f"(x2), "+f"(x3)
-#define SAMEBITS_F16 "+r"(d[0]), "+r"(d[1])
-#define SAMEBITS_32_BYTES \
-  "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(f.b[0]), "r"(f.b[1])
-#define SAMEBITS_16_BYTES "r"(f.a[0]), "r"(f.a[1]), "r"(f.b[0])
-#define SAMEBITS_MMA_F32_32(ID, ARCH, TYPES)                                                 \
-  SAMEBITS_MMA(ID, ARCH, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,                          \
-               TYPES " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};", SAMEBITS_F32, \
-               SAMEBITS_32_BYTES)
-#define SAMEBITS_MMA_F32_16(ID, ARCH, TYPES)                                        \
-  SAMEBITS_MMA(ID, ARCH, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,                 \
-               TYPES " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};", SAMEBITS_F32, \
-               SAMEBITS_16_BYTES)
-#define SAMEBITS_MMA_F16_32(ID, ARCH, TYPES)                                                   \
-  SAMEBITS_MMA(ID, ARCH, (void)0, (void)0, TYPES " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};", \
-               SAMEBITS_F16, SAMEBITS_32_BYTES)
-#define SAMEBITS_MMA_F16_16(ID, ARCH, TYPES)                                          \
-  SAMEBITS_MMA(ID, ARCH, (void)0, (void)0, TYPES " {%0,%1}, {%2,%3}, {%4}, {%0,%1};", \
-               SAMEBITS_F16, SAMEBITS_16_BYTES)
 
-SAMEBITS_MMA_F32_32(mma_f16_k16, 800, "m16n8k16.row.col.f32.f16.f16.f32");
-SAMEBITS_MMA_F32_16(mma_f16_k8, 750, "m16n8k8.row.col.f32.f16.f16.f32");
-SAMEBITS_MMA_F16_32(mma_f16_f16_k16, 800, "m16n8k16.row.col.f16.f16.f16.f16");
-SAMEBITS_MMA_F16_16(mma_f16_f16_k8, 750, "m16n8k8.row.col.f16.f16.f16.f16");
-SAMEBITS_MMA_F32_32(mma_bf16_k16, 800, "m16n8k16.row.col.f32.bf16.bf16.f32");
-SAMEBITS_MMA_F32_16(mma_bf16_k8, 800, "m16n8k8.row.col.f32.bf16.bf16.f32");
-SAMEBITS_MMA_F32_32(mma_tf32_k8, 800, "m16n8k8.row.col.f32.tf32.tf32.f32");
-SAMEBITS_MMA_F32_16(mma_tf32_k4, 800, "m16n8k4.row.col.f32.tf32.tf32.f32");
-SAMEBITS_MMA_F32_32(mma_e4m3_k32, 890, "m16n8k32.row.col.f32.e4m3.e4m3.f32");
-SAMEBITS_MMA_F32_32(mma_e5m2_k32, 890, "m16n8k32.row.col.f32.e5m2.e5m2.f32");
-SAMEBITS_MMA_F32_32(mma_e4m3_e5m2_k32, 890, "m16n8k32.row.col.f32.e4m3.e5m2.f32");
-SAMEBITS_MMA_F32_32(mma_e5m2_e4m3_k32, 890, "m16n8k32.row.col.f32.e5m2.e4m3.f32");
-SAMEBITS_MMA_F32_16(mma_e4m3_k16, 890, "m16n8k16.row.col.f32.e4m3.e4m3.f32");
-SAMEBITS_MMA_F32_16(mma_e5m2_k16, 890, "m16n8k16.row.col.f32.e5m2.e5m2.f32");
-SAMEBITS_MMA_F32_16(mma_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f32.e4m3.e5m2.f32");
-SAMEBITS_MMA_F32_16(mma_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f32.e5m2.e4m3.f32");
-SAMEBITS_MMA_F16_32(mma_f16_e4m3_k32, 890, "m16n8k32.row.col.f16.e4m3.e4m3.f16");
-SAMEBITS_MMA_F16_32(mma_f16_e5m2_k32, 890, "m16n8k32.row.col.f16.e5m2.e5m2.f16");
-SAMEBITS_MMA_F16_32(mma_f16_e4m3_e5m2_k32, 890, "m16n8k32.row.col.f16.e4m3.e5m2.f16");
-SAMEBITS_MMA_F16_32(mma_f16_e5m2_e4m3_k32, 890, "m16n8k32.row.col.f16.e5m2.e4m3.f16");
-SAMEBITS_MMA_F16_16(mma_f16_e4m3_k16, 890, "m16n8k16.row.col.f16.e4m3.e4m3.f16");
-SAMEBITS_MMA_F16_16(mma_f16_e5m2_k16, 890, "m16n8k16.row.col.f16.e5m2.e5m2.f16");
-SAMEBITS_MMA_F16_16(mma_f16_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f16.e4m3.e5m2.f16");
-SAMEBITS_MMA_F16_16(mma_f16_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f16.e5m2.e4m3.f16");
-
+// Operands of 16 bits have the major order of each in shared memory at the end: along K.
+#define SAMEBITS_MAJOR_f16 ", 0"
+#define SAMEBITS_MAJOR_bf16 ", 0"
+#define SAMEBITS_MAJOR_tf32 ""
+#define SAMEBITS_MAJOR_e4m3 ""
+#define SAMEBITS_MAJOR_e5m2 ""
 // One assembly block from the fence to the wait: no other code may touch the results in between.
-#define SAMEBITS_WGMMA_RUN(NAME, RESULTS, KEEP, TEXT, OUT, ...)                       \
-  static __device__ __forceinline__ void NAME(std::uint32_t* d, const fragments& f) { \
-    if constexpr (SAMEBITS_HAS_WGMMA) {                                               \
-      RESULTS;                                                                        \
-      asm volatile(                                                                   \
-          "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.fence.sync.aligned;\n"       \
-          "wgmma.mma_async.sync.aligned." TEXT                                        \
-          ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}"  \
-          : OUT                                                                       \
-          : __VA_ARGS__, "l"(f.b_descriptor)                                          \
-          : "memory");                                                                \
-      KEEP;                                                                           \
-    }                                                                                 \
-  }
-#define SAMEBITS_A_WORDS "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3])
-// run(): A in shared memory. run_registers(): A in registers. A_TAIL and TAIL: the scale factors of
-// A and B; for 16-bit operands also the major orders of the operands in shared memory (along K).
-#define SAMEBITS_WGMMA_F32(ID, TYPES, A_TAIL, TAIL)                                     \
-  template <>                                                                           \
-  struct execute<instruction::ID> {                                                     \
-    SAMEBITS_WGMMA_RUN(run, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,                  \
-                       TYPES " {%0,%1,%2,%3}, %4, %5, p" A_TAIL, SAMEBITS_F32,          \
-                       "l"(f.a_descriptor))                                             \
-    SAMEBITS_WGMMA_RUN(run_registers, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,        \
-                       TYPES " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p" TAIL, SAMEBITS_F32, \
-                       SAMEBITS_A_WORDS)                                                \
-  }
-#define SAMEBITS_WGMMA_F16(ID, TYPES, A_TAIL, TAIL)                                             \
-  template <>                                                                                   \
-  struct execute<instruction::ID> {                                                             \
-    SAMEBITS_WGMMA_RUN(run, (void)0, (void)0, TYPES " {%0,%1}, %2, %3, p" A_TAIL, SAMEBITS_F16, \
-                       "l"(f.a_descriptor))                                                     \
-    SAMEBITS_WGMMA_RUN(run_registers, (void)0, (void)0,                                         \
-                       TYPES " {%0,%1}, {%2,%3,%4,%5}, %6, p" TAIL, SAMEBITS_F16,               \
-                       SAMEBITS_A_WORDS)                                                        \
+#define SAMEBITS_RUN_WGMMA(A, B, RESULT, PRODUCTS, A_OPERAND, MAJOR)            \
+  SAMEBITS_RUN(                                                                 \
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.fence.sync.aligned;\n"     \
+      "wgmma.mma_async.sync.aligned.m64n8k" #PRODUCTS "." #RESULT "." #A "." #B \
+      " " SAMEBITS_D_##RESULT                                                   \
+      ", " A_OPERAND ", %11, p, 1, 1" MAJOR                                     \
+      ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}")
+#define SAMEBITS_WGMMA(ID, A, B, RESULT, PRODUCTS, CAPABILITY)                                  \
+  if constexpr (Which == instruction::ID && SAMEBITS_HAS_WGMMA) {                               \
+    if (a_in_registers) {                                                                       \
+      SAMEBITS_RUN_WGMMA(A, B, RESULT, PRODUCTS, SAMEBITS_A_WORDS, SAMEBITS_MAJOR_##B);         \
+    } else {                                                                                    \
+      SAMEBITS_RUN_WGMMA(A, B, RESULT, PRODUCTS, "%10", SAMEBITS_MAJOR_##A SAMEBITS_MAJOR_##B); \
+    }                                                                                           \
   }
 
-SAMEBITS_WGMMA_F32(wgmma_f16, "m64n8k16.f32.f16.f16", ", 1, 1, 0, 0", ", 1, 1, 0");
-SAMEBITS_WGMMA_F16(wgmma_f16_f16, "m64n8k16.f16.f16.f16", ", 1, 1, 0, 0", ", 1, 1, 0");
-SAMEBITS_WGMMA_F32(wgmma_bf16, "m64n8k16.f32.bf16.bf16", ", 1, 1, 0, 0", ", 1, 1, 0");
-SAMEBITS_WGMMA_F32(wgmma_tf32, "m64n8k8.f32.tf32.tf32", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e4m3, "m64n8k32.f32.e4m3.e4m3", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e5m2, "m64n8k32.f32.e5m2.e5m2", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e4m3_e5m2, "m64n8k32.f32.e4m3.e5m2", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e5m2_e4m3, "m64n8k32.f32.e5m2.e4m3", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e4m3, "m64n8k32.f16.e4m3.e4m3", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e5m2, "m64n8k32.f16.e5m2.e5m2", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e4m3_e5m2, "m64n8k32.f16.e4m3.e5m2", ", 1, 1", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e5m2_e4m3, "m64n8k32.f16.e5m2.e4m3", ", 1, 1", ", 1, 1");
+/// Computes d += A * B. All threads of a warp (mma.sync) or warpgroup (wgmma) must call. fp32
+/// results take four words of d, fp16 results two. Does nothing in kernels for an architecture
+/// without the instruction.
+/// @param a_in_registers  wgmma takes the words of A, not its descriptor
+template <instruction Which>
+__device__ __forceinline__ void execute(std::uint32_t* d, const fragments& f,
+                                        [[maybe_unused]] bool a_in_registers) {
+#ifdef __CUDA_ARCH__
+  SAMEBITS_TENSOR_CORE_INSTRUCTIONS(SAMEBITS_MMA, SAMEBITS_WGMMA)
+#endif
+}
 
 }  // namespace samebits::cuda
