@@ -11,14 +11,12 @@ namespace samebits::function_units {
 namespace {
 
 comparison compare_planted(instruction what) {
-  const std::uint64_t all = std::uint64_t{1} << operand_bits(what);
-  if (what != instruction::rcp) return {all, 0, 0, 0, 0};
-  return {all, 3, 0x3F800001, 0x3F7FFFFD, 0x3F7FFFFE};
+  if (what != instruction::rcp) return {};
+  return {3, 0x3F800001, 0x3F7FFFFD, 0x3F7FFFFE};
 }
 
-std::uint64_t planted_sum(numerics::real::exact_function f) {
-  const std::uint64_t sum = numerics::real::exact_rows[static_cast<std::size_t>(f)].sum;
-  return f == numerics::real::exact_function::log ? sum + 2 : sum;
+std::uint64_t planted_sum(const numerics::real::exact_row& f) {
+  return f.value == numerics::real::exact_function::log ? f.sum + 2 : f.sum;
 }
 
 constexpr device planted = {[] { return std::string(); },

@@ -1,7 +1,7 @@
 // The instructions of a GPU, and the GPU's half of the probe if it is linked.
 #include "function_unit_probe/device.hpp"
 
-#include "samebits/error.hpp"
+#include "gpu_probe/usable_device.hpp"
 
 // Defined in the CMake target samebits_function_unit_gpu, whose link options pull the symbol in;
 // null in a program without that library.
@@ -19,17 +19,9 @@ std::vector<instruction> instructions_of(const device& gpu) {
 }
 
 const device& current_device() {
-  if (samebits_function_unit_device == nullptr) {
-    throw unsupported(
-        "the GPU cannot be asked: this program is linked without "
-        "samebits_function_unit_gpu, which needs a build with CUDA, and with SAMEBITS_DEEP_TESTS "
-        "if the build has tests");
-  }
-  const device& found = *samebits_function_unit_device();
-  if (const std::string reason = found.why_unsupported(); !reason.empty()) {
-    throw unsupported("the GPU cannot be asked: " + reason);
-  }
-  return found;
+  return usable_device(samebits_function_unit_device, "the GPU",
+                       "samebits_function_unit_gpu, which needs a build with CUDA, and with "
+                       "SAMEBITS_DEEP_TESTS if the build has tests");
 }
 
 }  // namespace samebits::function_units

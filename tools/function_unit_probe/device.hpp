@@ -17,15 +17,12 @@ namespace samebits::function_units {
 enum class instruction : std::uint8_t { SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_NAME) };
 #undef SAMEBITS_NAME
 
-enum class register_kind : std::uint8_t { F32, B16, B32 };
-
 struct instruction_row {
   std::string_view name;  ///< in PTX, for example "ex2.approx.ftz.f32"
-  register_kind kind;
-  int capability;  ///< the lowest that has it, as 10 * major + minor
+  int operand_bits;       ///< 16 or 32
+  int capability;         ///< the lowest that has it, as 10 * major + minor
 };
-#define SAMEBITS_ROW(ID, PTX, KIND, CAPABILITY, MODEL) \
-  instruction_row{PTX, register_kind::KIND, CAPABILITY},
+#define SAMEBITS_ROW(ID, PTX, BITS, CAPABILITY, MODEL) instruction_row{PTX, BITS, CAPABILITY},
 inline constexpr std::array instruction_rows = {SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_ROW)};
 #undef SAMEBITS_ROW
 inline constexpr int instruction_count = static_cast<int>(instruction_rows.size());
@@ -34,15 +31,13 @@ constexpr const instruction_row& row_of(instruction what) {
   return instruction_rows[static_cast<std::size_t>(what)];
 }
 constexpr std::string_view name(instruction what) { return row_of(what).name; }
-/// Bits of an instruction's operand: 16 or 32.
-constexpr int operand_bits(instruction what) {
-  return row_of(what).kind == register_kind::B16 ? 16 : 32;
+constexpr std::uint64_t operands_of(instruction what) {
+  return std::uint64_t{1} << row_of(what).operand_bits;
 }
 
-/// Results of an instruction that differ from the model's.
+/// Results of an instruction, at all operands, that differ from the model's.
 struct comparison {
-  std::uint64_t compared;
-  std::uint64_t differed;
+  unsigned long long differed;
   std::uint32_t operand;  ///< of one result that differs
   std::uint32_t result;   ///< of the GPU
   std::uint32_t expected;
@@ -57,10 +52,10 @@ struct device {
   std::string (*description)();      ///< name, compute capability, CUDA version
   /// Compute capability of the GPU, or that of the loaded kernels if lower: 10 * major + minor.
   int (*capability)();
-  /// Compares the results of all operands with the model: 2^32 or 2^16.
+  /// Compares the results of all operands with the model.
   comparison (*compare)(instruction what);
   /// The sum over all 2^32 operands of the results of cuda-native by the rule `exact`.
-  std::uint64_t (*exact_sum)(numerics::real::exact_function f);
+  std::uint64_t (*exact_sum)(const numerics::real::exact_row& f);
 };
 
 /// The instructions that the GPU and the loaded kernels have.

@@ -24,10 +24,8 @@ SAMEBITS_HD std::uint32_t of_both_halves(std::uint32_t x) {
 template <instruction What>
 SAMEBITS_HD std::uint32_t model_of(std::uint32_t x) {
   namespace hopper = numerics::hopper;
-#define SAMEBITS_MODEL(ID, PTX, KIND, CAPABILITY, MODEL)                       \
-  if constexpr (What == instruction::ID) {                                     \
-    return MODEL(register_kind::KIND == register_kind::B16 ? x & 0xFFFFu : x); \
-  }
+#define SAMEBITS_MODEL(ID, PTX, BITS, CAPABILITY, MODEL) \
+  if constexpr (What == instruction::ID) return MODEL(BITS == 16 ? x & 0xFFFFu : x);
   SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_MODEL)
 #undef SAMEBITS_MODEL
 }

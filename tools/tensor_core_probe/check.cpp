@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/dispatch/refuse.hpp"
+#include "gpu_probe/usable_device.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
 // Defined in the CMake target samebits_tensor_core_gpu, whose link options pull the symbol in; null
@@ -17,16 +18,9 @@ namespace {
 using namespace backends::tensor_cores;
 using detail::cat;
 
-const device& usable_device() {
-  if (samebits_tensor_core_device == nullptr) {
-    refuse<unsupported>(
-        "tensor cores cannot be asked: this program is linked without "
-        "samebits_tensor_core_gpu, which needs a build with CUDA");
-  }
-  const device& d = *samebits_tensor_core_device();
-  const std::string reason = d.why_unsupported();
-  require<unsupported>(reason.empty(), "tensor cores cannot be asked: ", reason);
-  return d;
+const device& current_device() {
+  return usable_device(samebits_tensor_core_device, "tensor cores",
+                       "samebits_tensor_core_gpu, which needs a build with CUDA");
 }
 
 void check_options(const tensor_core_check_options& options) {
@@ -119,7 +113,7 @@ std::string name_of(tensor_unit unit, const shape& s) {
 }  // namespace
 
 tensor_core_gpu current_tensor_core_gpu() {
-  const device& d = usable_device();
+  const device& d = current_device();
   const int capability = d.capability();
   return {d.name(), capability / 10, capability % 10};
 }
@@ -132,7 +126,7 @@ std::vector<std::string_view> tensor_core_instruction_names() {
 
 std::vector<tensor_core_finding> check_tensor_cores(const tensor_core_check_options& options) {
   check_options(options);
-  const device& on = usable_device();
+  const device& on = current_device();
   const int capability = on.capability();
   std::vector<tensor_core_finding> findings;
   for (int i = 0; i < instruction_count; ++i) {

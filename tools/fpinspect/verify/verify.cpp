@@ -107,18 +107,19 @@ std::string unit_row(std::string_view compared, std::string_view differed,
 /// Compares an instruction with the model on all operands.
 gpu_finding unit_finding(const units::device& gpu, units::instruction what) {
   const std::string_view name = units::name(what);
+  const std::uint64_t compared = operands_of(what);
   const units::comparison found = gpu.compare(what);
   const std::string first =
       found.differed == 0
           ? ""
           : formatted("%08X: GPU %08X, model %08X", found.operand, found.result, found.expected);
-  return {unit_row(cat(found.compared), cat(found.differed), name),
+  return {unit_row(cat(compared), cat(found.differed), name),
           first.empty() ? "" : std::string(26, ' ') + first,
           json_line({{"instruction", name},
-                     {"compared", found.compared},
-                     {"differed", found.differed},
+                     {"compared", compared},
+                     {"differed", std::uint64_t{found.differed}},
                      {"first_difference", first}}),
-          found.compared, found.differed};
+          compared, found.differed};
 }
 
 std::string sum_row(std::string_view operands, std::string_view sum, std::string_view name) {
@@ -131,7 +132,7 @@ gpu_finding sum_finding(const units::device& gpu, const numerics::real::exact_ro
     return formatted("%016llX", static_cast<unsigned long long>(sum));
   };
   const std::string function = cat(row.of, row.gradient ? " gradient" : "");
-  const std::uint64_t sum = gpu.exact_sum(row.value);
+  const std::uint64_t sum = gpu.exact_sum(row);
   const bool same = sum == row.sum;
   return {sum_row(cat(units::exact_operands), text(sum), function),
           same ? "" : cat(std::string(14, ' '), text(row.sum), " was expected"),

@@ -40,11 +40,6 @@ std::string description() {
          std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION / 10 % 100);
 }
 
-struct found {
-  unsigned long long differed;
-  std::uint32_t operand;
-};
-
 /// An instruction as a type: nvcc 13.0 compiles no kernel with an enumerator as its argument.
 template <instruction What>
 struct unit {
@@ -52,46 +47,34 @@ struct unit {
   SAMEBITS_HD static std::uint32_t model(std::uint32_t x) {
     return function_units::model_of<What>(x);
   }
-  static constexpr std::uint64_t operands = std::uint64_t{1} << function_units::operand_bits(What);
+  static constexpr std::uint64_t operands = operands_of(What);
 };
 
 /// Compares all operands with the model. One operand per thread in a grid-stride loop.
 template <class Unit>
-__global__ void compare_kernel(found* all) {
-  unsigned int differed = 0;
-  std::uint32_t operand = 0;
+__global__ void compare_kernel(comparison* all) {
+  comparison own{};
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < Unit::operands;
        i += step) {
     const auto x = static_cast<std::uint32_t>(i);
-    if (Unit::result(x) == Unit::model(x)) continue;
-    ++differed;
-    operand = x;
+    const std::uint32_t result = Unit::result(x);
+    const std::uint32_t expected = Unit::model(x);
+    if (result != expected) own = {own.differed + 1, x, result, expected};
   }
-  if (differed == 0) return;
-  if (atomicAdd(&all->differed, differed) == 0) all->operand = operand;
-}
-
-template <class Unit>
-__global__ void one_result_kernel(std::uint32_t operand, std::uint32_t* result) {
-  *result = Unit::result(operand);
+  if (own.differed == 0 || atomicAdd(&all->differed, own.differed) != 0) return;
+  all->operand = own.operand;
+  all->result = own.result;
+  all->expected = own.expected;
 }
 
 template <class Unit>
 comparison compare_one() {
-  const device_array<found> on_device(1);
-  compare_kernel<Unit><<<2048, 256>>>(on_device.data());
+  const device_array<comparison> found(1);
+  compare_kernel<Unit><<<2048, 256>>>(found.data());
   check(cudaGetLastError(), "compare_kernel");
   check(cudaDeviceSynchronize(), "compare_kernel");
-  const found f = on_device.read()[0];
-  comparison c{Unit::operands, f.differed, f.operand, 0, 0};
-  if (f.differed == 0) return c;
-  const device_array<std::uint32_t> result(1);
-  one_result_kernel<Unit><<<1, 1>>>(c.operand, result.data());
-  check(cudaGetLastError(), "one_result_kernel");
-  c.result = result.read()[0];
-  c.expected = Unit::model(c.operand);
-  return c;
+  return found.read()[0];
 }
 
 comparison compare(instruction what) {

@@ -7,9 +7,9 @@
 
 namespace samebits::cuda {
 
-/// The sum over all 2^32 operands of the results of cuda-native; see exact_rows.
+/// The sum over all 2^32 operands of the results of cuda-native; see exact_row.
 /// A gradient's results are those for a gradient of 1. Takes 768 MiB of device memory, on the
 /// default stream.
-std::uint64_t exact_sum(numerics::real::exact_function f);
+std::uint64_t exact_sum(const numerics::real::exact_row& f);
 
 }  // namespace samebits::cuda

@@ -2,30 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "function_unit_probe/device.hpp"
 
 namespace samebits::cuda {
 
-// The operand is `x`: a float f, two 16-bit numbers, or one in the low half h.
-#define SAMEBITS_F32(ptx)                                    \
-  {                                                          \
-    float y;                                                 \
-    asm(ptx " %0, %1;" : "=f"(y) : "f"(__uint_as_float(x))); \
-    return __float_as_uint(y);                               \
-  }
-#define SAMEBITS_B32(ptx)                   \
-  {                                         \
-    std::uint32_t y;                        \
-    asm(ptx " %0, %1;" : "=r"(y) : "r"(x)); \
-    return y;                               \
-  }
-#define SAMEBITS_B16(ptx)                                               \
-  {                                                                     \
-    std::uint16_t y;                                                    \
-    asm(ptx " %0, %1;" : "=h"(y) : "h"(static_cast<std::uint16_t>(x))); \
-    return y;                                                           \
-  }
+// Registers of assembly by the bits that they hold.
+#define SAMEBITS_REGISTER_16 "h"
+#define SAMEBITS_REGISTER_32 "r"
+
+template <int Bits>
+using register_word = std::conditional_t<Bits == 16, std::uint16_t, std::uint32_t>;
 
 /// The result of an instruction at x, both in the instruction's format. In kernels compiled for an
 /// older compute capability than the instruction's, the function returns 0 and is never called:
@@ -33,16 +21,20 @@ namespace samebits::cuda {
 template <function_units::instruction What>
 __device__ std::uint32_t result_of(std::uint32_t x) {
 #ifdef __CUDA_ARCH__
-#define SAMEBITS_RESULT(ID, PTX, KIND, CAPABILITY, MODEL)                                    \
-  if constexpr (What == function_units::instruction::ID && 10 * CAPABILITY <= __CUDA_ARCH__) \
-  SAMEBITS_##KIND(PTX)
+#define SAMEBITS_RESULT(ID, PTX, BITS, CAPABILITY, MODEL)                                      \
+  if constexpr (What == function_units::instruction::ID && 10 * CAPABILITY <= __CUDA_ARCH__) { \
+    register_word<BITS> y;                                                                     \
+    asm(PTX " %0, %1;"                                                                         \
+        : "=" SAMEBITS_REGISTER_##BITS(y)                                                      \
+        : SAMEBITS_REGISTER_##BITS(static_cast<register_word<BITS>>(x)));                      \
+    return y;                                                                                  \
+  }
   SAMEBITS_FUNCTION_UNIT_INSTRUCTIONS(SAMEBITS_RESULT)
 #undef SAMEBITS_RESULT
 #endif
   return 0;
 }
-#undef SAMEBITS_F32
-#undef SAMEBITS_B32
-#undef SAMEBITS_B16
+#undef SAMEBITS_REGISTER_16
+#undef SAMEBITS_REGISTER_32
 
 }  // namespace samebits::cuda
