@@ -10,12 +10,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <span>
 #include <vector>
 
-#include "numerics/bits/convert.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/device/both_sides.cuh"
 
@@ -32,23 +30,6 @@ __global__ void compare_kernel(const Code* data, std::int64_t count, const Code*
                                std::int64_t period, difference* seen) {
   for_elements(count, [&](std::int64_t i) {
     if (data[i] != repeated[i % period]) note(seen, i);
-  });
-}
-
-/// Stochastic conversions, one element after another, by the definition.
-template <class To, class From>
-__global__ void compare_stochastic_kernel(const To* data, format_spec to, std::int64_t count,
-                                          const From* repeated, format_spec from,
-                                          std::int64_t period, random_stream random,
-                                          difference* seen) {
-  for_elements(count, [&](std::int64_t i) {
-    const random_bits bits{
-        numerics::random_word(random.seed, random.stream,
-                              random.offset + static_cast<std::uint64_t>(i), random.bits),
-        random.bits};
-    const auto expected = numerics::convert_any(from, to, {.rounding = rounding::stochastic},
-                                                repeated[i % period], bits);
-    if (data[i] != expected.code) note(seen, i);
   });
 }
 
@@ -142,28 +123,21 @@ class repeated_arrays {
     });
     expect_guards();
   }
-  /// Array i draws from stream random.stream + i. The definition compiled for the device is
-  /// compared with the reference around both ends, 2^31 and 2^32.
+  /// Array i draws from stream random.stream + i. By the widest host backend, some repetitions of the
+  /// chunk at a time, then the rest of it.
   void expect_stochastic(chunk_codes& repeated, random_stream random) const {
-    const device_bytes chunk(repeated.bytes.data(), repeated.bytes.size());
-    for (std::size_t i = 0; i < views_.size(); ++i, ++random.stream) {
-      with_code(format_, [&](auto to) {
-        with_code(repeated.format, [&](auto from) {
-          expect_none(
-              [&](difference* seen) {
-                compare_stochastic_kernel<<<2048, 256>>>(
-                    static_cast<const decltype(to)*>(views_[i].data), spec_of(format_),
-                    views_[i].cols, chunk.as<const decltype(from)>(), spec_of(repeated.format),
-                    repeated.count(), random, seen);
-              },
-              i);
-        });
-      });
-      for (const std::int64_t middle :
-           {std::int64_t{0}, std::int64_t{1} << 31, std::int64_t{1} << 32, views_[i].cols}) {
-        expect_window(views_[i], std::max<std::int64_t>(0, middle - 4000),
-                      std::min(views_[i].cols, middle + 4000), repeated, random);
+    const std::uint64_t begin = random.offset;
+    for (const matrix_view& array : views_) {
+      for (std::int64_t first = 0; first < array.cols;) {
+        const std::int64_t rest = array.cols - first, period = repeated.count();
+        matrix_view in = repeated.view(0, std::min(rest, period));
+        in.rows = std::clamp<std::int64_t>(rest / period, 1, (1 << 26) / period);
+        in.row_stride = 0;
+        random.offset = begin + static_cast<std::uint64_t>(first);
+        expect_stochastic(array, first, in, random);
+        first += in.rows * in.cols;
       }
+      ++random.stream;
     }
     expect_guards();
   }
@@ -189,25 +163,18 @@ class repeated_arrays {
       }
     }
   }
-  /// Elements [first, last) of an array by the reference.
-  static void expect_window(const matrix_view& array, std::int64_t first, std::int64_t last,
-                            chunk_codes& repeated, random_stream random) {
-    if (first >= last) return;
-    chunk_codes in(repeated.format, last - first), expected(array.format, last - first);
-    chunk_codes got = expected;
-    for (std::int64_t i = first; i < last; ++i) {
-      const matrix_view from = repeated.view(i % repeated.count(), 1);
-      std::memcpy(in.view(i - first, 1).data, from.data,
-                  static_cast<std::size_t>(storage_bytes(from.format)));
-    }
-    random.offset += static_cast<std::uint64_t>(first);
-    convert(in.view(), expected.view(), {.rounding = rounding::stochastic, .random = random},
-            {"reference"});
+  /// An array's elements from `first` on are those of `in`, row after row.
+  static void expect_stochastic(const matrix_view& array, std::int64_t first,
+                                const const_matrix_view& in, const random_stream& random) {
+    chunk_codes expected(array.format, in.rows * in.cols), got = expected;
+    matrix_view out = expected.view(0, in.cols);
+    out.rows = in.rows;
+    convert(in, out, {.rounding = rounding::stochastic, .random = random}, {"", 0});
     check_cuda(
         cudaMemcpy(got.bytes.data(),
                    static_cast<const std::byte*>(array.data) + first * storage_bytes(array.format),
                    got.bytes.size(), cudaMemcpyDeviceToHost),
-        "window");
+        "elements");
     EXPECT_TRUE(got.bytes == expected.bytes) << "from element " << first;
   }
 
