@@ -28,13 +28,6 @@ __global__ void largest_kernel(const words_of_ranks words, const int ranks,
   }
 }
 
-void enqueue_largest(const words_of_ranks& words, int ranks, std::size_t count,
-                     cudaStream_t stream) {
-  if (count == 0) return;
-  largest_kernel<<<8, 128, 0, stream>>>(words, ranks, count);
-  check_cuda(cudaGetLastError(), "largest_kernel");
-}
-
 /// What a rank brings to an operation.
 struct post {
   std::uint64_t operation;
@@ -57,11 +50,12 @@ class device_rank final : public communicator {
   void all_reduce_max(std::span<std::uint32_t> words) override {
     auto* const data = reinterpret_cast<std::byte*>(words.data());
     meet({0, words.size_bytes(), data, data}, [&](const auto& posts) {
-      if (rank() != 0) return;
+      if (rank() != 0 || words.empty()) return;
       words_of_ranks all = {};
       for (int r = 0; r < size(); ++r)
         all.of[r] = reinterpret_cast<std::uint32_t*>(posts[r].received);
-      enqueue_largest(all, size(), words.size(), own());
+      largest_kernel<<<8, 128, 0, own()>>>(all, size(), words.size());
+      check_cuda(cudaGetLastError(), "largest_kernel");
     });
   }
   void all_gather(std::span<const std::byte> sent, std::span<std::byte> received) override {
@@ -157,91 +151,19 @@ void device_streams::synchronize() const {
   }
 }
 
-void simulate_device_ranks(const device_streams& streams, int count,
-                           const std::function<void(communicator&)>& body) {
+void enqueue_on_ranks(const device_streams& streams, int count,
+                      const std::function<void(communicator&)>& body) {
   if (count > max_device_ranks) throw std::logic_error("more ranks than streams");
   testkit::simulate_ranks(count, [&](communicator& host) {
     device_rank self(streams, host);
     body(self);
   });
+}
+
+void simulate_device_ranks(const device_streams& streams, int count,
+                           const std::function<void(communicator&)>& body) {
+  enqueue_on_ranks(streams, count, body);
   streams.synchronize();
-}
-
-class lockstep_ranks::member final : public communicator {
- public:
-  member(lockstep_ranks& all, const device_streams& streams, int rank, int size)
-      : all_(all), streams_(streams), rank_(rank), size_(size) {}
-
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return size_; }
-  [[nodiscard]] memory_space space() const override { return memory_space::device; }
-  [[nodiscard]] void* stream() const override { return streams_.stream(rank_); }
-
-  void all_reduce_max(std::span<std::uint32_t> words) override {
-    words_ = words;
-    meet([&](cudaStream_t on) {
-      words_of_ranks every = {};
-      for (int r = 0; r < size_; ++r) every.of[r] = member_at(r).words_.data();
-      enqueue_largest(every, size_, words.size(), on);
-    });
-  }
-  void all_gather(std::span<const std::byte> sent, std::span<std::byte> received) override {
-    if (received.size() != sent.size() * static_cast<std::size_t>(size_)) {
-      throw std::logic_error("all_gather: sizes");
-    }
-    sent_ = sent;
-    received_ = received;
-    meet([&](cudaStream_t on) {
-      for (int to = 0; to < size_; ++to) {
-        for (int from = 0; from < size_; ++from) {
-          check_cuda(
-              cudaMemcpyAsync(
-                  member_at(to).received_.data() + static_cast<std::size_t>(from) * sent.size(),
-                  member_at(from).sent_.data(), sent.size(), cudaMemcpyDeviceToDevice, on),
-              "copy between ranks");
-        }
-      }
-    });
-  }
-  void all_to_all(std::span<const std::byte>, std::span<std::byte>) override {
-    throw std::logic_error("lockstep_ranks: all_to_all");
-  }
-
- private:
-  [[nodiscard]] member& member_at(int rank) const {
-    return *all_.members_[static_cast<std::size_t>(rank)];
-  }
-
-  /// By the last rank: calls work(stream of rank 0) between what all have enqueued and will.
-  template <class Work>
-  void meet(const Work& work) {
-    streams_.mark(rank_, false);
-    if (rank_ + 1 < size_) return;
-    streams_.wait_for_all(0, size_, false);
-    work(streams_.stream(0));
-    streams_.mark(0, true);
-    for (int r = 1; r < size_; ++r) streams_.wait_for_all(r, 1, true);
-  }
-
-  lockstep_ranks& all_;
-  const device_streams& streams_;
-  int rank_;
-  int size_;
-  std::span<std::uint32_t> words_;
-  std::span<const std::byte> sent_;
-  std::span<std::byte> received_;
-};
-
-lockstep_ranks::lockstep_ranks(const device_streams& streams, int count) {
-  for (int rank = 0; rank < count; ++rank) {
-    members_.push_back(std::make_unique<member>(*this, streams, rank, count));
-  }
-}
-
-lockstep_ranks::~lockstep_ranks() = default;
-
-communicator& lockstep_ranks::operator[](int rank) const {
-  return *members_[static_cast<std::size_t>(rank)];
 }
 
 }  // namespace samebits::support

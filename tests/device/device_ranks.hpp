@@ -5,8 +5,6 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
-#include <memory>
-#include <vector>
 
 #include "samebits/communicator.hpp"
 
@@ -37,22 +35,13 @@ class device_streams {
 };
 
 /// Runs body(ranks) for each of `count` ranks on a thread of its own, as testkit::simulate_ranks
-/// does, on device memory; waits for the streams in the end. Throws what that throws.
+/// does, on device memory. Throws what that throws. Does not wait for the streams: if they all belong
+/// to one capture, the work of all ranks is captured into one graph.
+void enqueue_on_ranks(const device_streams& streams, int count,
+                      const std::function<void(communicator&)>& body);
+
+/// The same, and waits for the streams in the end.
 void simulate_device_ranks(const device_streams& streams, int count,
                            const std::function<void(communicator&)>& body);
-
-/// Ranks of one thread, which calls all_reduce_max or all_gather for rank 0, 1, ... in turn: all
-/// are done on the streams once the last has been called. Nothing else; with it all ranks' steps
-/// can be captured into one graph.
-class lockstep_ranks {
- public:
-  lockstep_ranks(const device_streams& streams, int count);
-  ~lockstep_ranks();
-  communicator& operator[](int rank) const;
-
- private:
-  class member;
-  std::vector<std::unique_ptr<member>> members_;
-};
 
 }  // namespace samebits::support

@@ -46,7 +46,7 @@ class ScalerShards : public ScalerTest {
   }
 };
 
-/// Scalers of all ranks in one thread, on gradients of each rank's own; of shards all the same.
+/// Scalers of all ranks, on gradients of each rank's own; of shards all the same.
 struct fleet {
   std::vector<std::unique_ptr<spread_gradients>> gradients;
   std::vector<std::unique_ptr<device_loss_scaler>> scalers;
@@ -54,11 +54,10 @@ struct fleet {
   void draw(double scale) const {
     for (const auto& g : gradients) g->draw(scale);
   }
-  void step(const lockstep_ranks& ranks, const device_streams& streams) const {
-    const int n = static_cast<int>(scalers.size());
-    for (int r = 0; r < n; ++r) scalers[static_cast<std::size_t>(r)]->inspect(streams.stream(r));
-    for (int r = 0; r < n; ++r) scalers[static_cast<std::size_t>(r)]->agree(ranks[r]);
-    for (int r = 0; r < n; ++r) scalers[static_cast<std::size_t>(r)]->decide(streams.stream(r));
+  void step(const device_streams& streams) const {
+    enqueue_on_ranks(streams, static_cast<int>(scalers.size()), [&](communicator& ranks) {
+      scalers[static_cast<std::size_t>(ranks.rank())]->step(ranks);
+    });
   }
 };
 
@@ -88,13 +87,12 @@ TEST_P(ScalerShards, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
       return f;
     };
     const fleet eager = made(), replayed = made();
-    lockstep_ranks ranks(streams_, n);
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     check_cuda(cudaStreamBeginCapture(streams_.stream(0), cudaStreamCaptureModeRelaxed), "begin");
     streams_.mark(0, true);
     for (int r = 1; r < n; ++r) streams_.wait_for_all(r, 1, true);
-    replayed.step(ranks, streams_);
+    replayed.step(streams_);
     for (int r = 1; r < n; ++r) streams_.mark(r, true);
     streams_.wait_for_all(0, n, true);
     check_cuda(cudaStreamEndCapture(streams_.stream(0), &graph), "end");
@@ -109,7 +107,7 @@ TEST_P(ScalerShards, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
       const auto scale = static_cast<double>(downloaded(eager.scalers[0]->scale()));
       eager.draw(scale);
       replayed.draw(scale);
-      eager.step(ranks, streams_);
+      eager.step(streams_);
       streams_.synchronize();
       check_cuda(cudaGraphLaunch(exec, streams_.stream(0)), "replay");
       streams_.synchronize();
@@ -225,9 +223,11 @@ TEST_P(ScalerShards, Refuses) {
             }),
             "options.shards: is of 3 tensors, gradients are 0");
   EXPECT_THROW(scaler.agree(one), invalid_argument);  // on host memory
-  const lockstep_ranks two(streams_, 2);
-  EXPECT_EQ(refusal_of([&] { scaler.agree(two[0]); }),
-            "ranks: is rank 0 of 2, options.shards were laid out for rank 0 of 1");
+  on_ranks(2, [&](communicator& two) {
+    if (two.rank() != 0) return;
+    EXPECT_EQ(refusal_of([&] { scaler.agree(two); }),
+              "ranks: is rank 0 of 2, options.shards were laid out for rank 0 of 1");
+  });
   device_loss_scaler alone(mine.shards(0), native_scaling{}, options());
   EXPECT_THROW(alone.agree(one), invalid_argument);
 }
