@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "c_api/in_c.hpp"
+#include "device/captured_graph.hpp"
 #include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 
 namespace samebits::in_c {
 namespace {
 
-using support::check_cuda;
 using support::guarded_copy;
 
 /// A matrix of the host and its copy on the device, as a C array.
@@ -26,17 +26,15 @@ class CDevice : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
     backend_ = GetParam();
-    check_cuda(cudaStreamCreate(&stream_), "stream");
-    where = {backend_.c_str(), 1, stream_};
+    where = {backend_.c_str(), 1, stream_.get()};
   }
-  void TearDown() override { cudaStreamDestroy(stream_); }
-  void wait() { check_cuda(cudaStreamSynchronize(stream_), "calls"); }
+  void wait() { support::check_cuda(cudaStreamSynchronize(stream_.get()), "calls"); }
 
   samebits_executor where = {};
 
  private:
   std::string backend_;
-  cudaStream_t stream_ = nullptr;
+  support::own_stream stream_{cudaStreamDefault};
 };
 
 TEST_P(CDevice, IsListed) {

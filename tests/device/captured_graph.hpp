@@ -11,17 +11,28 @@
 
 namespace samebits::support {
 
+inline void begin_capture(cudaStream_t stream) {
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+}
+/// Ends a capture; returns whether nothing has invalidated it.
+[[nodiscard]] inline bool end_capture(cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  const bool whole = cudaStreamEndCapture(stream, &graph) == cudaSuccess;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  return whole;
+}
+
 /// What `calls` enqueue on a stream, as a graph. Keeps `calls`, and with them the lists that they
 /// hold, which the graph must not outlive.
 class captured_graph {
  public:
   captured_graph(cudaStream_t stream, std::function<void()> calls)
       : stream_(stream), calls_(std::move(calls)) {
-    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin capture");
+    begin_capture(stream_);
     try {
       calls_();
     } catch (...) {  // the stream must be usable again
-      if (cudaStreamEndCapture(stream_, &graph_) == cudaSuccess) cudaGraphDestroy(graph_);
+      static_cast<void>(end_capture(stream_));
       throw;
     }
     check_cuda(cudaStreamEndCapture(stream_, &graph_), "end capture");
@@ -54,11 +65,11 @@ class captured_graph {
   cudaGraphExec_t exec_ = nullptr;
 };
 
-/// A stream that does not wait for the default one.
+/// A stream of the current device; by default one that does not wait for the default stream.
 class own_stream {
  public:
-  own_stream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  explicit own_stream(unsigned flags = cudaStreamNonBlocking) {
+    check_cuda(cudaStreamCreateWithFlags(&stream_, flags), "cudaStreamCreate");
   }
   ~own_stream() {
     cudaStreamSynchronize(stream_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,27 +25,18 @@ using support::check_cuda;
 using support::current_device;
 using support::device_call;
 using support::device_calls;
+using support::own_stream;
 
-class stream_on {
- public:
-  explicit stream_on(int device) {
-    const current_device on(device);
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  }
-  ~stream_on() { cudaStreamDestroy(stream_); }
-  stream_on(const stream_on&) = delete;
-  stream_on& operator=(const stream_on&) = delete;
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
+std::unique_ptr<own_stream> stream_on(int device) {
+  const current_device on(device);
+  return std::make_unique<own_stream>();
+}
 
 /// What a call leaves on a device.
 std::vector<std::byte> results_on(int device, const device_call& call) {
   const call_memory memory(device);
-  const stream_on stream(device);
-  call.run(memory, on_stream(stream.get()));
+  const auto stream = stream_on(device);
+  call.run(memory, on_stream(stream->get()));
   return memory.contents();
 }
 
@@ -108,13 +100,13 @@ TEST(DeviceCalls, ViewsWithoutElementsMayPointAnywhere) {
 TEST(DeviceCalls, AnOlderErrorOfTheCallerIsNotReportedAndStays) {
   for (const device_call& call : device_calls()) {
     const call_memory memory(0);
-    const stream_on stream(0);
+    const auto stream = stream_on(0);
     const auto run = call.prepare(memory);
     initialize();
     run(on_stream(
-        stream.get()));  // a first call may set attributes of kernels, which clears errors
+        stream->get()));  // a first call may set attributes of kernels, which clears errors
     ASSERT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);  // that the caller does not look at
-    EXPECT_NO_THROW(run(on_stream(stream.get()))) << call.name;
+    EXPECT_NO_THROW(run(on_stream(stream->get()))) << call.name;
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice) << call.name;
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
@@ -126,14 +118,12 @@ TEST(DeviceCalls, CallsThatWaitRefuseACaptureAndLeaveItWhole) {
   for (const device_call& call : device_calls()) {
     if (!call.awaited) continue;
     const call_memory memory(0);
-    const stream_on stream(0);
+    const auto stream = stream_on(0);
     const auto run = call.prepare(memory);
     const std::vector<std::byte> before = memory.contents();
-    check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "begin capture");
-    const std::string text = refusal_of([&] { run(on_stream(stream.get())); });
-    cudaGraph_t graph = nullptr;
-    EXPECT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << call.name;
-    if (graph != nullptr) cudaGraphDestroy(graph);
+    support::begin_capture(stream->get());
+    const std::string text = refusal_of([&] { run(on_stream(stream->get())); });
+    EXPECT_TRUE(support::end_capture(stream->get())) << call.name;
     EXPECT_TRUE(contains(text, "is being captured")) << call.name << ": " << text;
     EXPECT_EQ(memory.contents(), before) << call.name;
     ++refused;
@@ -147,10 +137,10 @@ TEST(DeviceCalls, EnqueuedCallsAreCapturedAndReplayed) {
     if (call.awaited) continue;
     const std::vector<std::byte> expected = results_on(0, call);
     const call_memory memory(0);
-    const stream_on stream(0);
+    const auto stream = stream_on(0);
     const auto run = call.prepare(memory);
     SCOPED_TRACE(call.name);
-    const support::captured_graph graph(stream.get(), [&] { run(on_stream(stream.get())); });
+    const support::captured_graph graph(stream->get(), [&] { run(on_stream(stream->get())); });
     graph.replay();
     EXPECT_EQ(memory.contents(), expected);
   }
@@ -217,12 +207,12 @@ TEST_F(TwoDevices, MixturesAreRefusedByName) {
 }
 
 TEST_F(TwoDevices, StreamsOfAnotherDeviceAreRefused) {
-  const stream_on stream(1);
+  const auto stream = stream_on(1);
   for (const device_call& call : device_calls()) {
     const call_memory memory(0);
     const std::vector<std::byte> before = memory.contents();
     const auto run = call.prepare(memory);
-    const std::string text = refusal_of([&] { run(on_stream(stream.get())); });
+    const std::string text = refusal_of([&] { run(on_stream(stream->get())); });
     EXPECT_TRUE(contains(text, "is a stream of device 1")) << call.name << ": " << text;
     EXPECT_EQ(memory.contents(), before) << call.name;
     EXPECT_EQ(current(), 0) << call.name;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/self_test/self_test.hpp"
-#include "device/device_copy.hpp"
+#include "device/captured_graph.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 #include "support/refusal.hpp"
@@ -14,30 +14,9 @@
 namespace samebits {
 namespace {
 
-using support::check_cuda;
-
-class stream_of_test {
- public:
-  stream_of_test() { check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
-  ~stream_of_test() { cudaStreamDestroy(stream_); }
-  stream_of_test(const stream_of_test&) = delete;
-  stream_of_test& operator=(const stream_of_test&) = delete;
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-
-  void begin_capture() const {
-    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin capture");
-  }
-  /// Ends the capture, which must not have been invalidated.
-  void end_capture() const {
-    cudaGraph_t graph = nullptr;
-    const cudaError_t error = cudaStreamEndCapture(stream_, &graph);
-    EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
-    if (graph != nullptr) cudaGraphDestroy(graph);
-  }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
+using support::begin_capture;
+using support::end_capture;
+using support::own_stream;
 
 class DeviceSelfTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -62,7 +41,7 @@ TEST_P(DeviceSelfTest, EveryCheckPasses) {
 }
 
 TEST_P(DeviceSelfTest, TheFirstCallOutsideACaptureTests) {
-  const stream_of_test stream;
+  const own_stream stream(cudaStreamDefault);
   ask(stream.get());
   EXPECT_TRUE(tested());
   SetUp();
@@ -71,32 +50,32 @@ TEST_P(DeviceSelfTest, TheFirstCallOutsideACaptureTests) {
 }
 
 TEST_P(DeviceSelfTest, ACaptureNeedsItBefore) {
-  const stream_of_test stream;
-  stream.begin_capture();
+  const own_stream stream(cudaStreamDefault);
+  begin_capture(stream.get());
   EXPECT_NE(refusal(stream.get()).find("initialize()"), std::string::npos);
   EXPECT_FALSE(tested());
-  stream.end_capture();
+  EXPECT_TRUE(end_capture(stream.get()));
 
   initialize(GetParam());
   EXPECT_TRUE(tested());
-  stream.begin_capture();
+  begin_capture(stream.get());
   EXPECT_NO_THROW(ask(stream.get()));
-  stream.end_capture();
+  EXPECT_TRUE(end_capture(stream.get()));
 }
 
 TEST_P(DeviceSelfTest, TheLegacyStreamCannotBeAskedWhileAnotherIsCaptured) {
-  const stream_of_test stream;
-  stream.begin_capture();
+  const own_stream stream(cudaStreamDefault);
+  begin_capture(stream.get());
   EXPECT_NE(refusal(nullptr).find("initialize()"), std::string::npos);
-  stream.end_capture();
+  EXPECT_TRUE(end_capture(stream.get()));
 }
 
 TEST_P(DeviceSelfTest, InitialisingBesideACaptureLeavesItWhole) {
-  const stream_of_test stream;
-  stream.begin_capture();
+  const own_stream stream(cudaStreamDefault);
+  begin_capture(stream.get());
   EXPECT_NO_THROW(initialize(GetParam()));
   EXPECT_NO_THROW(ask(stream.get()));
-  stream.end_capture();
+  EXPECT_TRUE(end_capture(stream.get()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceSelfTest,

@@ -41,14 +41,10 @@ __global__ void __launch_bounds__(total_threads)
 
 template <class Arithmetic>
 std::uint64_t squares_of(const shard_tables& tables) {
-  std::uint64_t squares = 0;
-  void* out = nullptr;
-  check_cuda(cudaMalloc(&out, sizeof(squares)), "cudaMalloc");
-  squares_kernel<Arithmetic><<<1, total_threads>>>(tables, static_cast<std::uint64_t*>(out));
+  const support::device_bytes out(sizeof(std::uint64_t));
+  squares_kernel<Arithmetic><<<1, total_threads>>>(tables, out.as<std::uint64_t>());
   check_cuda(cudaGetLastError(), "squares_kernel");
-  check_cuda(cudaMemcpy(&squares, out, sizeof(squares), cudaMemcpyDeviceToHost), "squares");
-  cudaFree(out);
-  return squares;
+  return support::downloaded(out.as<std::uint64_t>());
 }
 
 /// Sums of squares of chunks, in all binades around one; rarely Inf or NaN.
