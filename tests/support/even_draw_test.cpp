@@ -1,14 +1,10 @@
-// Even draws: every pair of values occurs, and what is missing is named; the batches that
-// device.quantize_many runs on a GPU hold every combination that its documentation claims.
+// Even draws: every pair of values occurs, and what is missing is named.
 #include "engine/core/even_draw.hpp"
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-#include <tuple>
-
-#include "device/quantize_batches.hpp"
+#include <cstddef>
+#include <stdexcept>
 
 namespace samebits::support {
 namespace {
@@ -44,29 +40,6 @@ TEST(EvenDraw, RefusesOptionsInAnotherOrder) {
   EXPECT_THROW(draws.draw("b", 2), std::logic_error);
   EXPECT_THROW(draws.draw("a", 3), std::logic_error);
   EXPECT_THROW(draws.fix("a", 2, 2), std::logic_error);
-}
-
-/// A round of batches: each tile by each rule and rounding once, each two values of other options.
-TEST(QuantizeBatches, HoldEveryCombination) {
-  quantize_batches draws;
-  for (int turn = 0; turn < 2; ++turn) {
-    std::set<std::tuple<std::int64_t, std::int64_t, scale_rule, rounding, int>> seen;
-    std::map<scale_rule, int> rules;
-    std::map<nonfinite, int> policies;
-    for (std::uint64_t n = 0; n < quantize_batches::round; ++n) {
-      const quantize_case b = draws.next(5'000'000);
-      const bool stochastic = b.options.rounding == rounding::stochastic;
-      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.scale, b.options.rounding,
-                   stochastic ? b.options.random.bits : 0});
-      ++rules[b.options.scale];
-      ++policies[b.options.nonfinite];
-      EXPECT_GE(b.in.rows * b.in.cols, 5'000'000);
-    }
-    EXPECT_EQ(seen.size(), 16u * one_level_scale_rules);
-    EXPECT_EQ(rules.size(), static_cast<std::size_t>(one_level_scale_rules));
-    EXPECT_EQ(policies.size(), static_cast<std::size_t>(enum_count<nonfinite>));
-    EXPECT_EQ(draws.missing(), "");
-  }
 }
 
 }  // namespace
