@@ -138,15 +138,15 @@ void add_enough_scales(std::span<tensor_evidence> all, std::span<const shown_ten
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensor_evidence& to = all[i];
     const binades& magnitudes = to.stats.binades;
-    const auto best = best_scale_log2(magnitudes);
-    if (to.what != role::gradients || to.state != judged::yes || !best) continue;
+    if (to.what != role::gradients || to.state != judged::yes || magnitudes.empty()) continue;
     const auto is_enough = [&](int log2) {
       const std::uint64_t lost = underflow_at(magnitudes, log2, format_id::fp16);
       if (!wanted.allows(lost, to.stats.nonzero())) return false;
       if (sqnr_bound_at(magnitudes, log2) >= wanted.db) return true;
       return fp16_scaled_effect(tensors[i], log2, where).meets(wanted);
     };
-    int low = *best + 1;
+    const auto best = best_scale_log2(*to.stats.amax, format_id::fp16);
+    int low = best.value_or(smallest_scale_log2) + 1;
     while (low > smallest_scale_log2 && is_enough(low - 1)) --low;
     to.enough_log2 = low;
   }

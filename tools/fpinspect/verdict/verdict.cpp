@@ -51,13 +51,6 @@ double sqnr_bound_at(const binades& elements, int log2) {
   return 10.0 * std::log10(signal / noise);
 }
 
-std::optional<int> best_scale_log2(const binades& elements) {
-  if (elements.empty()) return std::nullopt;
-  const auto& [exponent, counts] = *elements.rbegin();
-  return std::clamp(top_binade - exponent - (counts.top != 0 ? 1 : 0), smallest_scale_log2,
-                    largest_scale_log2);
-}
-
 std::uint64_t underflow_at(const binades& elements, int log2, format_id to) {
   const int tie = zero_tie_of(to);
   std::uint64_t underflow = 0;
@@ -216,8 +209,9 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
     add(all, tensors[i].stats.binades);
     if (!limit || tensors[i].stats.amax > tensors[*limit].stats.amax) limit = i;
   }
-  const auto best = best_scale_log2(all);
-  if (!best) return std::nullopt;
+  if (!limit) return std::nullopt;
+  const int best =
+      best_scale_log2(*tensors[*limit].stats.amax, format_id::fp16).value_or(smallest_scale_log2);
   loss_scale_verdict result = {.limit = *limit};
   for (const auto& [exponent, counts] : all) {
     constexpr int smallest_bf16 = -133;
@@ -229,9 +223,9 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
     result.fp32_holds_all = result.fp32_holds_all && in_range && exponent >= smallest_fp32;
   }
   result.without = loss_at(all, 0);
-  result.best = loss_at(all, *best);
+  result.best = loss_at(all, best);
   for (const int step : {-4, -2, -1, 0, 1}) {
-    const int log2 = *best + step;
+    const int log2 = best + step;
     if (log2 < smallest_scale_log2 || log2 > largest_scale_log2) continue;
     result.neighbours.push_back(loss_at(all, log2));
   }
@@ -244,7 +238,7 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   };
   result.needed = result.without.overflow != 0 || !allowed(0);
   if (result.best.overflow != 0) return result;
-  for (int low = *best; low >= smallest_scale_log2 && allowed(low); --low) result.enough = low;
+  for (int low = best; low >= smallest_scale_log2 && allowed(low); --low) result.enough = low;
   return result;
 }
 

@@ -33,15 +33,12 @@ scale_loss loss_at(const binades& elements, int log2);
 /// It grows with the scale.
 double sqnr_bound_at(const binades& elements, int log2);
 
-/// The largest loss scale without overflow, which loses the fewest elements of all scales without
-/// overflow; the smallest loss scale if all overflow. Nothing if there are no elements.
-std::optional<int> best_scale_log2(const binades& elements);
-
 /// The number of elements that times 2^log2 become 0 in the format, rounded to nearest even.
 std::uint64_t underflow_at(const binades& elements, int log2, format_id to);
 
 /// The largest loss scale at which the magnitude amax does not overflow in the format, rounded to
-/// nearest even. Nothing if amax is 0 or overflows at every loss scale.
+/// nearest even. It loses the fewest elements of all scales without overflow. Nothing if amax is 0 or
+/// overflows at every loss scale.
 std::optional<int> best_scale_log2(double amax, format_id to);
 
 // --- The statistics of one tensor ----------------------------------------------------------------
