@@ -17,13 +17,10 @@ namespace samebits {
 
 template <>
 inline constexpr auto table_of<fpinspect::advice_task> =
-    enum_table<fpinspect::advice_task>({{fpinspect::advice_task::training, "training"},
-                                        {fpinspect::advice_task::inference, "inference"}});
+    enum_table<fpinspect::advice_task::inference>({"training", "inference"});
 template <>
 inline constexpr auto table_of<fpinspect::advice_aim> =
-    enum_table<fpinspect::advice_aim>({{fpinspect::advice_aim::stable, "stable"},
-                                       {fpinspect::advice_aim::fast, "fast"},
-                                       {fpinspect::advice_aim::small, "small"}});
+    enum_table<fpinspect::advice_aim::small>({"stable", "fast", "small"});
 
 }  // namespace samebits
 

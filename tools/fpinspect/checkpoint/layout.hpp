@@ -56,7 +56,5 @@ std::string layer_of(const std::string& tensor);
 namespace samebits {
 template <>
 inline constexpr auto table_of<fpinspect::layout> =
-    enum_table<fpinspect::layout>({{fpinspect::layout::compressed_tensors, "compressed-tensors"},
-                                   {fpinspect::layout::deepseek, "deepseek"},
-                                   {fpinspect::layout::plain, "plain"}});
+    enum_table<fpinspect::layout::plain>({"compressed-tensors", "deepseek", "plain"});
 }  // namespace samebits
