@@ -34,18 +34,12 @@ struct decade_axis {
 /// range, the axis covers fp64.
 decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
   constexpr std::array steps = {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0};
-  double minimum = 0;
-  double maximum = 0;
-  for (const bool with_fp64 : {false, true}) {
-    bool found = false;
-    for (const decade_range& range : ranges) {
-      if (range.format == format_id::fp64 && !with_fp64) continue;
-      minimum = found ? std::min(minimum, range.minimum) : range.minimum;
-      maximum = found ? std::max(maximum, range.maximum) : range.maximum;
-      found = true;
-    }
-    if (found) break;
-  }
+  std::vector<decade_range> covered;
+  std::ranges::copy_if(ranges, std::back_inserter(covered), [&](const decade_range& range) {
+    return range.format != format_id::fp64 || ranges.size() == 1;
+  });
+  const double minimum = std::ranges::min(covered, {}, &decade_range::minimum).minimum;
+  const double maximum = std::ranges::max(covered, {}, &decade_range::maximum).maximum;
   decade_axis axis{};
   for (const double step : steps) {
     axis.step = step;
@@ -106,10 +100,7 @@ std::string axis_foot(const decade_axis& axis, charset characters) {
   const auto columns_of = [&](int decades) { return static_cast<int>(decades / axis.step); };
   int distance = distances.back();
   for (const int candidate : distances) {
-    if (columns_of(candidate) >= 8) {
-      distance = candidate;
-      break;
-    }
+    if (columns_of(candidate) >= 8) distance = std::min(distance, candidate);
   }
   std::string ticks(margin, ' ');
   std::string labels(margin, ' ');

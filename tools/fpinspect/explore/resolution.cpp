@@ -53,17 +53,6 @@ std::uint64_t first_index(format_id format, double x) {
   return index_of(format, round_to(format, x, rounding::upward).code);
 }
 
-/// log2 of the distance from a value to the next one; the values must be finite.
-int spacing_after(format_id format, std::uint64_t code) {
-  const double value = decode_double(format, code);
-  return exponent_of(decode_double(format, next_up(format, code)) - value);
-}
-
-/// Like spacing_after(), also for the largest value: its binade continues below it.
-int spacing_at(format_id format, std::uint64_t code) {
-  return spacing_after(format, code == max_finite(format) ? next_down(format, code) : code);
-}
-
 interval_values values_between(format_id format, double from, double to) {
   const std::uint64_t begin = first_index(format, from);
   const std::uint64_t end = first_index(format, to);
@@ -74,7 +63,7 @@ interval_values values_between(format_id format, double from, double to) {
     const std::uint64_t stop = std::min(end, (index / binade + 1) * binade);
     const double first = decode_double(format, code_at(format, index));
     const double last = decode_double(format, code_at(format, stop - 1));
-    const int spacing = spacing_at(format, code_at(format, index));
+    const int spacing = *ulp_log2(format, code_at(format, index));
     auto& spacings = values.spacings;
     if (!spacings.empty() &&
         spacings.back().spacing_log2 == spacing) {  // subnormals, first normals
@@ -97,12 +86,8 @@ std::optional<spot> spot_of(format_id format, double x) {
   if (!(low <= x && x <= high) || !std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
   spot found{below.code, above.code, round_to(format, x, rounding::nearest_even).code,
              std::nullopt};
-  if (low != high) {
-    found.spacing_log2 = exponent_of(high - low);
-  } else if (const auto next = finite_value(format, next_up(format, below.code));
-             next && *next > low) {
-    found.spacing_log2 = exponent_of(*next - low);
-  }
+  const auto next = finite_value(format, low != high ? above.code : next_up(format, below.code));
+  if (next && *next > low) found.spacing_log2 = exponent_of(*next - low);
   return found;
 }
 

@@ -68,6 +68,13 @@ std::optional<double> finite_value(format_id format, std::uint64_t code) {
   return decode_double(format, code);
 }
 
+std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
+  const auto value = finite_value(format, code);
+  if (!value) return std::nullopt;
+  const double floor = decode_double(format, min_normal(format));
+  return exponent_of(std::max(std::fabs(*value), floor)) - spec_of(format).mantissa_bits;
+}
+
 json_object code_json(format_id format, std::uint64_t code) {
   return {{"code", code_text(format, code)},
           {"value", to_shortest(format, code)},

@@ -47,6 +47,10 @@ code_fields fields_of(format_id format, std::uint64_t code);
 /// The value of a code if it is finite.
 std::optional<double> finite_value(format_id format, std::uint64_t code);
 
+/// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
+/// NaN and infinities.
+std::optional<int> ulp_log2(format_id format, std::uint64_t code);
+
 /// The members code, value and number.
 json_object code_json(format_id format, std::uint64_t code);
 

@@ -33,15 +33,6 @@ shown_code code_to_show(const std::string& format_text, const std::string& text)
   return {text, format, parsed.code, parsed.inexact, what};
 }
 
-/// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
-/// NaN and infinities.
-std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
-  const auto value = finite_value(format, code);
-  if (!value) return std::nullopt;
-  const double floor = decode_double(format, min_normal(format));
-  return exponent_of(std::max(std::fabs(*value), floor)) - spec_of(format).mantissa_bits;
-}
-
 /// "exact", or how the input was rounded to the format.
 std::string input_text(const shown_code& shown) {
   if (!shown.what) return "code";
