@@ -222,21 +222,12 @@ struct difference {
   }
 };
 
-/// The elements that were quantized, if they are known.
-struct known_elements {
-  matrix_shape shape;
-  std::vector<double> values;
-
-  [[nodiscard]] double at(std::int64_t row, std::int64_t col, bool transposed) const {
-    return values[static_cast<std::size_t>(transposed ? col * shape.cols + row
-                                                      : row * shape.cols + col)];
-  }
-};
+/// The elements that were quantized, in fp64, if they are known.
+using known_elements = std::optional<const_matrix_view>;
 
 /// Compares one output of both files.
 void compare_outputs(const diffed_matrix& a, const diffed_matrix& b, const std::string& suffix,
-                     bool same_rules, const std::optional<known_elements>& source,
-                     difference& all) {
+                     bool same_rules, const known_elements& source, difference& all) {
   std::vector<bool> explained(a.scale_of_tile.size(), true);
   std::vector<bool> special(a.scale_of_tile.size(), false);
   for (std::int64_t row = 0; row < a.shape.rows; ++row) {
@@ -245,7 +236,10 @@ void compare_outputs(const diffed_matrix& a, const diffed_matrix& b, const std::
       const coded_element in_b = b.at(row, col);
       const std::size_t tile = a.tile_of(row, col);
       std::optional<double> x;
-      if (source) x = source->at(row, col, suffix == "_t");
+      if (source) {
+        x = static_cast<const double*>(
+            source->data)[row * source->row_stride + col * source->col_stride];
+      }
       ++all.codes.compared;
       if (in_a.is_nan_or_inf() || in_b.is_nan_or_inf() || (x && !(*x - *x == 0))) {
         special[tile] = true;
@@ -270,8 +264,7 @@ void compare_outputs(const diffed_matrix& a, const diffed_matrix& b, const std::
   }
 }
 
-difference difference_of(const diffed_file& a, const diffed_file& b,
-                         const std::optional<known_elements>& source) {
+difference difference_of(const diffed_file& a, const diffed_file& b, const known_elements& source) {
   difference all;
   bool any = false;
   for (const std::string suffix : {"", "_col", "_t"}) {
@@ -281,13 +274,10 @@ difference difference_of(const diffed_file& a, const diffed_file& b,
     const diffed_matrix in_a(a, suffix);
     const diffed_matrix in_b(b, suffix);
     if (in_a.shape != in_b.shape) refuse_content(b.path, codes + " has another shape than in A");
-    if (source) {
-      const matrix_shape& x = source->shape;
-      if ((suffix == "_t" ? matrix_shape{x.cols, x.rows} : x) != in_a.shape) {
-        throw usage_error("--source: has another shape than " + codes);
-      }
-    }
-    compare_outputs(in_a, in_b, suffix, a.rules == b.rules, source, all);
+    const known_elements x = source && suffix == "_t" ? transposed(*source) : source;
+    refuse_if(x && matrix_shape{x->rows, x->cols} != in_a.shape,
+              "--source: has another shape than ", codes);
+    compare_outputs(in_a, in_b, suffix, a.rules == b.rules, x, all);
   }
   if (!any) refuse_content(b.path, "has no codes in common with A");
   return all;
@@ -329,13 +319,15 @@ run_function diff_command(option_list& add) {
   return [&](const session& s) {
     const diffed_file a("A", path_a);
     const diffed_file b("B", path_b);
-    std::optional<known_elements> source;
+    std::vector<double> elements;
+    known_elements source;
     if (!path_of_source.empty()) {
       const source_tensor tensor = open_source("--source", path_of_source, "--from", from);
       require_quantizable(tensor.format(), path_of_source);
       const source_matrix in = matrix_of(tensor);
-      source.emplace(matrix_of(tensor.info), std::vector<double>(tensor.info.count));
-      decode(tensor.format(), static_cast<const std::byte*>(in.view.data), source->values);
+      elements.resize(tensor.info.count);
+      decode(tensor.format(), static_cast<const std::byte*>(in.view.data), elements);
+      source = view_of(elements.data(), in.view.rows, in.view.cols);
     }
     const difference d = difference_of(a, b, source);
     s.write(json_object{{"a", path_a}, {"b", path_b}}.add(json_of(d)), text_of(d));
