@@ -7,13 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "oracle/convert.hpp"
 #include "oracle/fraction.hpp"
 #include "oracle/specials.hpp"
 
 namespace samebits::oracle {
 namespace {
-
-using grid_position = placed_outcome::grid_position;
 
 exact_value nan_value() {
   exact_value x;
@@ -41,34 +40,15 @@ exact_value negated(exact_value x) {
   return x;
 }
 
-/// A fraction as q + rest / whole with 0 <= rest < whole.
-grid_position grid_position_of(const fraction& x) {
-  grid_position p;
-  divide_qr(x.numerator, x.denominator, p.q, p.rest);
-  p.whole = x.denominator;
-  p.to_half = p.rest == 0 ? -1 : cpp_int(p.rest * 2).compare(p.whole);
-  p.exact = p.rest == 0;
-  p.odd = bit_test(p.q, 0);
-  return p;
-}
-
-/// Whether contract §3 goes away from zero, to q + 1.
-bool goes_away(const grid_position& p, rounding mode, bool negative, const random_bits& bits) {
-  if (p.exact) return false;
-  if (mode != rounding::stochastic) return oracle::goes_away(mode, p.to_half, p.odd, negative);
-  return cpp_int(p.rest << bits.count) / p.whole + bits.value >= cpp_int(1) << bits.count;
-}
-
 struct integer_step {
   cpp_int q;
   bool inexact;
 };
 
-/// The non-negative fraction rounded to an integer as contract §3 rounds to the grid.
-integer_step round_fraction(const fraction& x, rounding mode, bool negative,
-                            const random_bits& bits) {
-  const grid_position p = grid_position_of(x);
-  return {goes_away(p, mode, negative, bits) ? cpp_int(p.q + 1) : p.q, !p.exact};
+/// |x| rounded to an integer as contract §3 rounds to the grid.
+integer_step round_to_integer(const exact_value& x, rounding mode, const random_bits& bits) {
+  const grid_place p = place_among_multiples(0, x);
+  return {goes_away(p, mode, x.negative, bits) ? cpp_int(p.q + 1) : p.q, p.rest != 0};
 }
 
 exact_value integer_value(const cpp_int& magnitude, bool negative) {
@@ -144,7 +124,8 @@ exact_outcome remainder(const exact_value& x, const exact_value& y) {
   const int unit = std::min(x.exponent, y.exponent);
   const cpp_int a = in_units(x, unit).numerator;
   const cpp_int b = in_units(y, unit).numerator;
-  const cpp_int n = round_fraction({a, b}, rounding::nearest_even, false, {}).q;
+  const exact_value ratio{value_kind::finite, false, a, b};
+  const cpp_int n = round_to_integer(ratio, rounding::nearest_even, {}).q;
   const cpp_int rest = a - n * b;
   // Signs: |x| - n|y| has the sign of the result where x is positive; a zero keeps x's.
   const bool negative = rest == 0 ? x.negative : (rest < 0) != x.negative;
@@ -155,7 +136,7 @@ exact_outcome remainder(const exact_value& x, const exact_value& y) {
 
 exact_outcome integral(const exact_value& x, rounding mode, const random_bits& bits) {
   if (is_infinite(x)) return {x};
-  const integer_step step = round_fraction(in_units(x, 0), mode, x.negative, bits);
+  const integer_step step = round_to_integer(x, mode, bits);
   return {integer_value(step.q, x.negative), step.inexact ? flag_inexact : 0};
 }
 
@@ -256,11 +237,9 @@ exact_outcome exact_result(operation op, std::span<const operand> operands, roun
 
 placed_outcome::placed_outcome(const format& to, exact_outcome x) : to_(&to), x_(std::move(x)) {
   if (x_.value.kind != value_kind::finite || is_zero(x_.value)) return;
-  binade_ = exponent_of(x_.value);
-  const int unit = binade_ - to.mantissa_bits;
-  unit_ = std::max(unit, to.min_subnormal_exponent);
-  unbounded_ = grid_position_of(in_units(x_.value, unit));
-  on_grid_ = unit_ == unit ? unbounded_ : grid_position_of(in_units(x_.value, unit_));
+  const int spacing = exponent_of(x_.value) - to.mantissa_bits;
+  unbounded_ = place_among_multiples(spacing, x_.value);
+  on_grid_ = spacing >= to.min_subnormal_exponent ? unbounded_ : place_on_grid(to, x_.value);
 }
 
 rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits) const {
@@ -279,28 +258,22 @@ rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits
   }
   if (is_zero(x_.value)) return {with_sign(to, negative, 0), x_.flags};
 
-  const auto step = [&](const grid_position& p) {
-    return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.rounding, negative, bits) ? 1 : 0);
-  };
-  const std::uint64_t binade_size = std::uint64_t{1} << to.mantissa_bits;
-  // Codes of the grid from its smallest unit up: binade_size of them per unit, the subnormals
-  // first.
-  const auto units = static_cast<std::uint64_t>(unit_ - to.min_subnormal_exponent);
-  const std::uint64_t magnitude = units * binade_size + step(on_grid_);
-  if (magnitude > to.max_finite) {
-    return {overflow_result(to, negative, rule), x_.flags | flag_overflow | flag_inexact};
-  }
-  const std::uint64_t code = with_sign(to, negative, magnitude);
-  if (on_grid_.exact) return {code, x_.flags};
+  const rounded_code rounded = round_on_grid(to, on_grid_, negative, rule, bits);
+  if (rounded.overflow) return {rounded.code, x_.flags | flag_overflow | flag_inexact};
+  if (!rounded.inexact) return {rounded.code, x_.flags};
   // "|result| is below min normal as rounded with unbounded exponent"
-  const bool becomes_normal =
-      binade_ == to.min_normal_exponent - 1 && step(unbounded_) == 2 * binade_size;
-  const bool tiny = binade_ < to.min_normal_exponent && !becomes_normal;
-  return {code, x_.flags | flag_inexact | (tiny ? flag_underflow : 0)};
+  const int binade = unbounded_.spacing + to.mantissa_bits;
+  const auto reaches_normal = [&] {
+    const bool away = goes_away(unbounded_, rule.rounding, negative, bits);
+    return unbounded_.q + (away ? 1 : 0) == cpp_int(2) << to.mantissa_bits;
+  };
+  const bool tiny = binade < to.min_normal_exponent - 1 ||
+                    (binade == to.min_normal_exponent - 1 && !reaches_normal());
+  return {rounded.code, x_.flags | flag_inexact | (tiny ? flag_underflow : 0)};
 }
 
 std::uint64_t placed_outcome::smallest_away(int k) const {
-  if (on_grid_.exact) return 0;
+  if (on_grid_.rest == 0) return 0;
   const cpp_int limit = cpp_int(1) << k;
   return static_cast<std::uint64_t>(limit - cpp_int(on_grid_.rest << k) / on_grid_.whole);
 }
@@ -343,7 +316,7 @@ integer_result to_integer(const operand& a, int bits, bool is_signed, rounding m
   const exact_value x = decode(*a.from, a.code);
   if (is_nan(x)) return {0, flag_invalid};
   if (is_infinite(x)) return {x.negative ? minimum : largest, flag_invalid};
-  const integer_step step = round_fraction(in_units(x, 0), mode, x.negative, random);
+  const integer_step step = round_to_integer(x, mode, random);
   const cpp_int value = x.negative ? cpp_int(-step.q) : step.q;
   if (value < minimum || value > largest) return {x.negative ? minimum : largest, flag_invalid};
   return {value, step.inexact ? flag_inexact : 0};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "oracle/convert.hpp"
 #include "oracle/exact.hpp"
 #include "oracle/format_table.hpp"
 #include "samebits/core/rounding.hpp"
@@ -64,7 +65,7 @@ exact_value exact_product(const exact_value& a, const exact_value& b);
 /// An exact result among its neighbours in `to`; after that each rule is quick.
 class placed_outcome {
  public:
-  /// `to` must stay valid and be a format with NaN, signed zero and no unused bits.
+  /// `to` must stay valid.
   placed_outcome(const format& to, exact_outcome x);
 
   /// Rounded once.
@@ -74,23 +75,11 @@ class placed_outcome {
   /// tests aim at it and at the one below. 0 where nothing is rounded.
   [[nodiscard]] std::uint64_t smallest_away(int k) const;
 
-  /// q + rest / whole units.
-  struct grid_position {
-    cpp_int q;
-    cpp_int rest;
-    cpp_int whole;
-    int to_half = 0;  ///< rest / whole <=> 1/2; -1 where rest is 0
-    bool exact = true;
-    bool odd = false;  ///< q
-  };
-
  private:
   const format* to_;
   exact_outcome x_;
-  int binade_ = 0;           ///< of |x|: floor(log2)
-  int unit_ = 0;             ///< spacing of the grid around x, as a power of two
-  grid_position on_grid_;    ///< in that unit
-  grid_position unbounded_;  ///< in the spacing that an unbounded exponent would give
+  grid_place on_grid_;
+  grid_place unbounded_;  ///< in the spacing that an unbounded exponent would give
 };
 
 /// An exact result rounded once into `to`.

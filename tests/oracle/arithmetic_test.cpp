@@ -1,5 +1,5 @@
-// Tests of the oracle's arithmetic: values and flags worked by hand from the contract, the oracle's
-// own conversion as a second derivation of the rounding, and hardware binary32 with its flags.
+// Tests of the oracle's arithmetic: values and flags worked by hand from the contract, and hardware binary32
+// with its flags.
 #include "oracle/arithmetic.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "oracle/convert.hpp"
 #include "oracle/test_support.hpp"
 
 namespace samebits::oracle {
@@ -181,24 +180,6 @@ TEST(OracleArithmetic, Orders) {
   EXPECT_FALSE(total_order(fp16, 0x0000, 0x8000));
   EXPECT_TRUE(total_order(fp16, 0xFE00, 0xFC00));
   EXPECT_TRUE(total_order(fp16, 0x7D00, 0x7E00));
-}
-
-/// placed_outcome rounds by counting units; convert() by the destination's fields.
-TEST(OracleArithmetic, RoundsAsConversionsDo) {
-  for (const char* to : {"fp32", "fp16", "bf16", "e4m3", "e5m2"}) {
-    const format& target = format_named(to);
-    for (const std::uint64_t code : random_codes(3000, 32, 7)) {
-      const exact_outcome x{decode(format_named("fp32"), code)};
-      if (x.value.kind == value_kind::nan) continue;
-      const placed_outcome placed(target, x);
-      for (const cast_rule& rule : deterministic_rules()) {
-        ASSERT_EQ(placed.by(rule).code, round_exact(target, x.value, rule)) << code;
-      }
-      const random_bits bits{static_cast<std::uint32_t>(code % 256), 8};
-      const cast_rule rule{rounding::stochastic};
-      ASSERT_EQ(placed.by(rule, bits).code, round_exact(target, x.value, rule, bits)) << code;
-    }
-  }
 }
 
 unsigned machine_flags() {

@@ -11,20 +11,6 @@
 namespace samebits::oracle {
 namespace {
 
-/// P3109 StochasticA: floor(v * 2^K) + R >= 2^K.
-bool random_goes_away(const grid_place& p, const random_bits& bits) {
-  const cpp_int scaled = p.to_lower << bits.count;
-  const cpp_int floor_v = scaled / p.whole;
-  return floor_v + bits.value >= cpp_int(1) << bits.count;
-}
-
-bool goes_away_from_zero(const grid_place& p, rounding mode, bool negative,
-                         const random_bits& bits) {
-  if (p.to_lower == 0) return false;
-  if (mode == rounding::stochastic) return random_goes_away(p, bits);
-  return goes_away(mode, p.to_lower.compare(p.to_upper), p.q % 2 == 1, negative);
-}
-
 /// The magnitude code of a grid point that is not beyond max finite. In e8m0, which has no zero,
 /// both 0 and its smallest value are code 00: so |x| <= 2^-127 gives 00 in every mode, as contract
 /// §4 says.
@@ -54,16 +40,39 @@ void require_valid(const random_bits& bits) {
 
 }  // namespace
 
-grid_place place_on_grid(const format& to, const exact_value& x) {
+grid_place place_among_multiples(int spacing, const exact_value& x) {
+  const fraction in_spacing = in_units(x, spacing);
   grid_place p;
-  p.spacing = std::max(exponent_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
-  const fraction in_spacing = in_units(x, p.spacing);
+  p.spacing = spacing;
   p.whole = in_spacing.denominator;
-  cpp_int quotient;
-  divide_qr(in_spacing.numerator, p.whole, quotient, p.to_lower);
-  p.to_upper = p.whole - p.to_lower;
-  p.q = static_cast<std::uint64_t>(quotient);
+  divide_qr(in_spacing.numerator, p.whole, p.q, p.rest);
+  p.to_half = cpp_int(p.rest * 2).compare(p.whole);
+  p.odd = bit_test(p.q, 0);
   return p;
+}
+
+grid_place place_on_grid(const format& to, const exact_value& x) {
+  const int spacing = exponent_of(x) - to.mantissa_bits;
+  return place_among_multiples(std::max(spacing, to.min_subnormal_exponent), x);
+}
+
+bool goes_away(const grid_place& p, rounding mode, bool negative, const random_bits& bits) {
+  if (p.rest == 0) return false;
+  if (mode != rounding::stochastic) return goes_away(mode, p.to_half, p.odd, negative);
+  // P3109 StochasticA: floor(v * 2^K) + R >= 2^K.
+  return cpp_int(p.rest << bits.count) / p.whole + bits.value >= cpp_int(1) << bits.count;
+}
+
+rounded_code round_on_grid(const format& to, const grid_place& p, bool negative,
+                           const cast_rule& rule, const random_bits& bits) {
+  const bool signed_negative = negative && to.sign_bits == 1;
+  const bool away = goes_away(p, rule.rounding, signed_negative, bits);
+  const dyadic rounded{static_cast<std::uint64_t>(p.q) + (away ? 1 : 0), p.spacing};
+  if (compare(rounded, decode_magnitude(to, to.max_finite)) > 0) {
+    return {overflow_result(to, signed_negative, rule), true, true};
+  }
+  const bool exact = p.rest == 0 && signed_negative == negative;
+  return {with_sign(to, signed_negative, encode_magnitude(to, rounded)), !exact};
 }
 
 rounded_code round_with_flags(const format& to, const exact_value& x, const cast_rule& rule,
@@ -77,15 +86,7 @@ rounded_code round_with_flags(const format& to, const exact_value& x, const cast
   }
   if (x.numerator == 0) return {with_sign(to, x.negative, 0), to.zero == zeros::none};
 
-  const bool negative = x.negative && to.sign_bits == 1;
-  const grid_place p = place_on_grid(to, x);
-  const bool away = goes_away_from_zero(p, rule.rounding, negative, bits);
-  const dyadic rounded{away ? p.q + 1 : p.q, p.spacing};
-  if (compare(rounded, decode_magnitude(to, to.max_finite)) > 0) {
-    return {overflow_result(to, negative, rule), true, true};
-  }
-  const bool exact = p.to_lower == 0 && negative == x.negative;
-  return {with_sign(to, negative, encode_magnitude(to, rounded)), !exact};
+  return round_on_grid(to, place_on_grid(to, x), x.negative, rule, bits);
 }
 
 std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rule& rule,

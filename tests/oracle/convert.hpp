@@ -9,18 +9,26 @@
 
 namespace samebits::oracle {
 
-/// Where a magnitude lies between the grid points q * 2^spacing and (q + 1) * 2^spacing, as if the grid
-/// went on beyond max finite. The distances to them share one unit, which they add up to in `whole`.
+/// Where a magnitude lies between the grid points q * 2^spacing and (q + 1) * 2^spacing: at
+/// q + rest / whole of them.
 struct grid_place {
-  std::uint64_t q = 0;
+  cpp_int q;
+  cpp_int rest;
+  cpp_int whole = 1;
+  int to_half = -1;  ///< rest / whole <=> 1/2
+  bool odd = false;  ///< q
   int spacing = 0;
-  cpp_int to_lower;
-  cpp_int to_upper;
-  cpp_int whole;
 };
 
-/// The place of |x|, for finite x that is not 0.
+/// The place of |x|, for finite x, among the multiples of 2^spacing.
+grid_place place_among_multiples(int spacing, const exact_value& x);
+
+/// The place of |x|, for finite x that is not 0, on the grid of a format as if that went on beyond max
+/// finite.
 grid_place place_on_grid(const format& to, const exact_value& x);
+
+/// Whether contract §3 goes away from zero, to q + 1.
+bool goes_away(const grid_place& p, rounding mode, bool negative, const random_bits& bits);
 
 /// A code, and of a finite x whether its value is another number, and whether x, rounded as if the
 /// grid went on, exceeds max finite.
@@ -29,6 +37,11 @@ struct rounded_code {
   bool inexact = false;
   bool overflow = false;
 };
+
+/// The code in `to` of a value in a place of the grid of `to`. `negative` is that of the value; the code
+/// has it where the format has a sign.
+rounded_code round_on_grid(const format& to, const grid_place& p, bool negative,
+                           const cast_rule& rule, const random_bits& bits);
 
 /// The code in `to` of the exact value x. `bits` is read by rounding::stochastic alone and must
 /// then have count in 1..32 and value below 2^count. Throws std::invalid_argument on a bad
