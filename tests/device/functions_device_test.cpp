@@ -53,6 +53,7 @@ TEST_P(FunctionsDevice, OperandsOfFp32) {
 
 TEST_P(FunctionsDevice, RowsOfEveryWidth) {
   expect_host_bits(rows_of_every_width(), widest_host());
+  expect_host_bits(norms_of_every_width(), widest_host());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FunctionsDevice, cuda_backends(), cuda_backend_name);

@@ -141,7 +141,7 @@ TEST_P(DeviceProperty, GatedAndQuantized) {
 TEST_P(DeviceProperty, NormsAndQuantized) {
   expect_host_bits(norm_quantize_operation(), max_cases / 4);
 }
-TEST_P(DeviceProperty, NormsOfSums) { expect_host_bits(norm_of_sum_operation(), max_cases / 4); }
+TEST_P(DeviceProperty, Norms) { expect_host_bits(norm_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, TrainingFunctions) {
   expect_host_bits(training_operation_on_device(), max_cases / 16);
 }
@@ -199,7 +199,7 @@ TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(row_operation()); }
 TEST_P(CapturedProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(CapturedProperty, GatedAndQuantized) { expect_host_bits(gated_quantize_operation()); }
 TEST_P(CapturedProperty, NormsAndQuantized) { expect_host_bits(norm_quantize_operation()); }
-TEST_P(CapturedProperty, NormsOfSums) { expect_host_bits(norm_of_sum_operation()); }
+TEST_P(CapturedProperty, Norms) { expect_host_bits(norm_operation()); }
 TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation_on_device()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }

@@ -36,8 +36,6 @@ attention_case draw_attention(const word_source& next) {
   c.heads_inner = below(3, next) == 0;
   constexpr int specials[] = {0, 0, 0, 5000, 64};
   c.special = one_of(specials, next);
-  c.threads = static_cast<int>(below(4, next));
-  c.content = next();
   return c;
 }
 

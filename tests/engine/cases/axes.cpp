@@ -99,8 +99,6 @@ axis_case draw_axes(const word_source& next) {
   }
   const std::int64_t results = results_of(c), rows = results % 3 == 0 ? 3 : 1;
   c.out = draw_layout(rows, results / rows, array_side::written, next);
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

@@ -48,8 +48,6 @@ codebook_case draw_codebook(const word_source& next) {
                    : dense_layout(below(7, next), below(200, next));
   if (below(4, next) == 0) c.elements.misalignment = below(8, next);
   if (below(4, next) == 0) c.code_bytes_off = below(8, next);
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

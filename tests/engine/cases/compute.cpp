@@ -45,8 +45,6 @@ array_arithmetic_case draw_case(const word_source& next) {
   c.rule.overflow = any_enumerator<overflow>(next);
   c.rule.nan = any_enumerator<nan_policy>(next);
   c.random = draw_random_stream(next);
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 
@@ -60,14 +58,14 @@ void draw_in_place(array_arithmetic_case& c, const word_source& next) {
 }
 
 /// What cuda-native has: one format, without flags (docs/decisions/0026).
-void make_native(array_arithmetic_case& c) {
+void make_native(array_arithmetic_case& c, const word_source& next) {
   constexpr operation of_gpu[] = {operation::add,  operation::sub, operation::mul, operation::div,
                                   operation::sqrt, operation::fma, operation::min, operation::max};
   if (std::ranges::find(of_gpu, c.op) == std::end(of_gpu)) {
-    c.op = of_gpu[c.content % std::size(of_gpu)];
+    c.op = one_of(of_gpu, next);
   }
   c.from.fill(c.to);
-  c.rule = {rounding::nearest_even, c.content >> 32 & 1 ? overflow::ieee : overflow::saturate};
+  c.rule = {rounding::nearest_even, below(2, next) == 0 ? overflow::ieee : overflow::saturate};
   c.asked = flags_asked::none;
 }
 
@@ -175,7 +173,7 @@ operation_of<array_arithmetic_case> computations(std::string_view backend) {
   const bool native = backend == "cuda-native";
   return {[native](const word_source& next) {
             array_arithmetic_case c = draw_case(next);
-            if (native) make_native(c);
+            if (native) make_native(c, next);
             draw_in_place(c, next);
             return c;
           },

@@ -109,8 +109,6 @@ evaluate_case draw_evaluation(const word_source& next) {
     if (c.over == written_over::operand) t.in = t.out;
     if (c.over == written_over::gradient) t.gradient = t.out;
   }
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

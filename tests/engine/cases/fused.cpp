@@ -122,8 +122,6 @@ fused_case draw_fused(const word_source& next) {
   c.random = draw_random_stream(next);
   c.in_place = c.of != of::embed && below(4, next) == 0;
   if (c.in_place) c.operands[0] = c.out;
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

@@ -210,8 +210,6 @@ list_case draw_list_case(list_call which, const word_source& next) {
   if (below(2, next) == 0) c.cast.nan = any_enumerator<nan_policy>(next);
   c.cast.random = draw_random_stream(next);
   if (below(2, next) == 0) c.cast.random.offset &= ~std::uint64_t{15};
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 
@@ -268,6 +266,7 @@ array_operation large_lists(list_call which, std::size_t many) {
       c.tensors.resize(tensors);
       for (listed_tensor& t : c.tensors) t = draw_listed_tensor(which, maximum, next);
       c.kind = kind;
+      c.content = all.size();
       if (which == list_call::cast) c.out = 1;
       c.threads = all.size() % 2 == 0 ? 1 : 3;
       all.push_back(c);

@@ -134,8 +134,6 @@ matmul_case draw_case(const matmul_sizes& sizes, random_kinds kinds, const word_
   c.a_scales = draw_scales(c, c.a, false, next);
   c.b_scales = draw_scales(c, c.b, true, next);
   draw_c(c, next);
-  c.threads = static_cast<int>(below(4, next));
-  c.content = next();
   return c;
 }
 

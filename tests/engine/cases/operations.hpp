@@ -80,10 +80,13 @@ array_operation every_evaluation();
 array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
                                      std::uint32_t first, std::uint32_t step);
 
-/// softmax, also of scores, log_softmax, LayerNorm and RMSNorm, and their gradients.
+/// softmax, also of scores, log_softmax, and their gradients.
 array_operation row_operation();
+/// LayerNorm and RMSNorm, also behind a residual connection, and their gradients.
+array_operation norm_operation();
 /// The same of every width to 40, and of widths at which the order of the sums changes.
 array_operation rows_of_every_width();
+array_operation norms_of_every_width();
 
 /// Gated and biased functions, rotary embeddings, embeddings, dropout, clipping to fake-quantized
 /// numbers.
@@ -91,8 +94,6 @@ array_operation fused_operation();
 /// Fused operators that quantize their result: gated functions, and norms.
 array_operation gated_quantize_operation();
 array_operation norm_quantize_operation();
-/// LayerNorm and RMSNorm behind a residual connection, and their gradients.
-array_operation norm_of_sum_operation();
 
 /// Sums, means and norms over axes.
 array_operation axis_operation();

@@ -94,8 +94,6 @@ optimizer_case draw_step(const word_source& next) {
   c.seed = next();
   if (below(4, next) == 0) c.decision = static_cast<step_decision>(1 + below(2, next));
   c.learning_rates = below(4, next) == 0;
-  c.threads = static_cast<int>(below(4, next));
-  c.content = next();
   return c;
 }
 
@@ -207,8 +205,6 @@ store_case draw_store(const word_source& next) {
   c.options.first_index = (next() >> (next() % 60)) / 256 * 256;
   c.options.seed = next();
   c.options.stream = next();
-  c.threads = static_cast<int>(below(4, next));
-  c.content = next();
   return c;
 }
 

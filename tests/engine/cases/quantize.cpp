@@ -226,7 +226,6 @@ returned_values dequantize_on(const quantize_case& c, const call_site& site) {
 
 list_quantization draw_list(matrix_sizes sizes, const word_source& next) {
   list_quantization list;
-  list.threads = static_cast<int>(below(5, next));
   quantize_case first = draw_quantization(sizes, next);
   if (sizes == matrix_sizes::any && has_two_levels(first.options.scale)) {
     first.options.scale = scale_rule::te;  // no lists on devices

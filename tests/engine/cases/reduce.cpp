@@ -61,8 +61,6 @@ matrix_reduction draw_reduction_case(const word_source& next) {
   if (below(2, next) == 0) c.x = c.y = dense_layout(s.rows, s.cols);
   c.kind = below(3, next) == 0 ? reduction_content::families : reduction_content::finite;
   if (below(16, next) == 0) c.kind = static_cast<reduction_content>(2 + below(2, next));
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

@@ -64,7 +64,6 @@ rotary_case draw_table(const word_source& next) {
   const auto rows = static_cast<std::int64_t>(c.positions.size());
   c.cos = draw_layout(rows, columns, array_side::written, next);
   c.sin = draw_layout(rows, columns, array_side::written, next);
-  c.threads = static_cast<int>(below(5, next));
   return c;
 }
 

@@ -1,4 +1,4 @@
-// Functions of rows, and their definition.
+// softmax and log_softmax of rows and of scores, their gradients, and their definition.
 #include "engine/cases/operations.hpp"
 
 #include <bit>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/cases/torch_numbers.hpp"
-#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
 #include "samebits/operators.hpp"
@@ -20,14 +19,10 @@ enum class row_function : std::uint8_t {
   log_softmax,
   softmax_gradient,
   log_softmax_gradient,
-  layer_norm,
-  layer_norm_gradient,
-  rms_norm,
-  rms_norm_gradient,
   scaled_softmax,
   scaled_softmax_gradient,
 };
-inline constexpr int row_function_count = 10;
+inline constexpr int row_function_count = 6;
 
 /// How rows are scores.
 struct score_case {
@@ -40,11 +35,9 @@ struct score_case {
 
 struct row_case {
   row_function of = row_function::softmax;
-  softmax_options options = {.rule = function_rule::torch_2_11};  ///< rule and offset of all
-  double epsilon = 0.5;
+  softmax_options options = {.rule = function_rule::torch_2_11};
   format_id format = format_id::fp32;
   array_layout in = {}, second = {}, out = {};  ///< gradients read two matrices
-  bool weight = false, bias = false;
   bool in_place = false;
   score_case scores = {};
   int threads = 1;
@@ -52,14 +45,9 @@ struct row_case {
 };
 
 namespace torch = numerics::torch_2_11;
-using words = std::vector<std::uint32_t>;
 
-bool is_norm(const row_case& c) {
-  return c.of >= row_function::layer_norm && c.of < row_function::scaled_softmax;
-}
 bool reads_two(const row_case& c) {
   return c.of == row_function::softmax_gradient || c.of == row_function::log_softmax_gradient ||
-         c.of == row_function::layer_norm_gradient || c.of == row_function::rms_norm_gradient ||
          c.of == row_function::scaled_softmax_gradient;
 }
 bool has_scores(const row_case& c) { return c.of >= row_function::scaled_softmax; }
@@ -98,8 +86,6 @@ score_case draw_scores(const word_source& next) {
 std::string_view name(row_function of) {
   constexpr std::string_view names[] = {"softmax",          "log_softmax",
                                         "softmax_gradient", "log_softmax_gradient",
-                                        "layer_norm",       "layer_norm_gradient",
-                                        "rms_norm",         "rms_norm_gradient",
                                         "scaled_softmax",   "scaled_softmax_gradient"};
   return names[static_cast<int>(of)];
 }
@@ -107,14 +93,12 @@ std::string_view name(row_function of) {
 void describe(row_case& c, case_fields& fields) {
   score_case& s = c.scores;
   fields.show("of", c.of, "rule", c.options.rule, "format", c.format, "warps", c.options.num_warps,
-              "elements a thread", c.options.elements_per_thread, "epsilon", c.epsilon, "scale",
-              s.scale, "heads", s.heads, "queries", s.queries, "mask is added", s.adds,
-              "rows of the mask", s.own);
-  fields.matrices({{"in", c.in_place ? c.out : c.in}, {"second", c.second}, {"out", c.out}});
-  if (c.in_place) c.in = c.out;
+              "elements a thread", c.options.elements_per_thread, "scale", s.scale, "heads",
+              s.heads, "queries", s.queries, "mask is added", s.adds, "rows of the mask", s.own);
+  fields.matrices({{"in", c.in}, {"second", c.second}, {"out", c.out}});
   if (c.in.rows % (s.heads * s.queries) != 0) s.heads = s.queries = 1;
-  fields.reset("in place", c.in_place, false, "weight", c.weight, false, "bias", c.bias, false,
-               "causal", s.causal, false, "mask", s.has_mask, false, "offset", c.options.offset, 0);
+  fields.reset("in place", c.in_place, false, "causal", s.causal, false, "mask", s.has_mask, false,
+               "offset", c.options.offset, 0);
 }
 
 row_case draw_rows(const word_source& next) {
@@ -132,8 +116,6 @@ row_case draw_rows(const word_source& next) {
       c.options.offset = std::numeric_limits<std::int64_t>::max() - below(8, next);
     }
   }
-  constexpr double epsilons[] = {0.5, 1e-5, 0.0};
-  c.epsilon = one_of(epsilons, next);
   std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
   if (has_scores(c)) {
     c.scores = draw_scores(next);
@@ -143,17 +125,11 @@ row_case draw_rows(const word_source& next) {
                             : below(4, next) == 0 ? 1 + below(2100, next)
                                                   : below(80, next);
   for (array_layout* l : {&c.in, &c.second, &c.out}) *l = draw_written(rows, cols, next);
-  c.weight = below(2, next) == 0;
-  c.bias = below(2, next) == 0;
   c.in_place = below(8, next) == 0;
-  if (c.in_place) c.in = c.out;
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 
-constexpr std::size_t at_in = 0, at_second = 1, at_weight = 2, at_bias = 3, at_mean = 4,
-                      at_rstd = 5, at_out = 6, at_mask = 7;
+constexpr std::size_t at_in = 0, at_second = 1, at_out = 2, at_mask = 3;
 
 /// A mask that fills, or is added: a third of the rows fill all, or nearly all.
 strided_buffer mask_of(const row_case& c, const word_source& next) {
@@ -177,29 +153,11 @@ strided_buffer mask_of(const row_case& c, const word_source& next) {
 
 buffers memory_of_rows(const row_case& c) {
   const word_source next = words_from(c.content);
-  buffers all;
-  const auto given = [&](const char* name, bool wanted, format_id format,
-                         const array_layout& layout) {
-    all.push_back(
-        {name, buffer_use::given, rows_of(format, wanted ? layout : array_layout{}, next)});
-  };
-  const bool norm = is_norm(c);
-  const array_layout parameters = dense_layout(1, c.in.cols), statistics = {c.in.rows, 1, 3, 1, 0};
-  given("in", true, c.format, c.in);
-  given("second", reads_two(c), c.format, c.second);
-  given("weight", norm && c.weight, c.format, parameters);
-  given("bias", norm && c.bias, c.format, parameters);
-  const bool reads_statistics = norm && reads_two(c);
-  for (const char* name : {"mean", "rstd"}) {
-    if (reads_statistics || !norm) {
-      given(name, norm, format_id::fp32, statistics);
-    } else {
-      all.push_back(result_buffer(name, format_id::fp32, statistics));
-    }
-  }
-  all.push_back(result_buffer("out", c.format, c.out, !c.in_place));
-  all.push_back({"mask", buffer_use::given, mask_of(c, next)});
-  return all;
+  const array_layout second = reads_two(c) ? c.second : array_layout{};
+  return {{"in", buffer_use::given, rows_of(c.format, c.in_place ? c.out : c.in, next)},
+          {"second", buffer_use::given, rows_of(c.format, second, next)},
+          result_buffer("out", c.format, c.out, !c.in_place),
+          {"mask", buffer_use::given, mask_of(c, next)}};
 }
 
 matrix_view result_of(const row_case& c, const call_site& site) {
@@ -210,9 +168,6 @@ returned_values rows_on(const row_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const matrix_view &in = v[at_in], &second = v[at_second], out = result_of(c, site);
   const executor where = site.target.where(c.threads);
-  const layer_norm_options norm{c.options.rule, c.epsilon, c.options.offset};
-  const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
-  const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
   std::int64_t mask_rows = 0;
   scaled_softmax_options scores = score_options(c, mask_rows);
   if (c.scores.has_mask) scores.mask = v[at_mask];
@@ -226,16 +181,6 @@ returned_values rows_on(const row_case& c, const call_site& site) {
       case row_function::log_softmax_gradient:
         log_softmax_gradient(in, second, out, c.options, where);
         break;
-      case row_function::layer_norm:
-        layer_norm(in, weight, bias, out, v[at_mean], v[at_rstd], norm, where);
-        break;
-      case row_function::layer_norm_gradient:
-        layer_norm_gradient(in, second, v[at_mean], v[at_rstd], weight, out, norm, where);
-        break;
-      case row_function::rms_norm: rms_norm(in, weight, out, v[at_rstd], norm, where); break;
-      case row_function::rms_norm_gradient:
-        rms_norm_gradient(in, second, v[at_rstd], weight, out, norm, where);
-        break;
       case row_function::scaled_softmax: scaled_softmax(in, out, scores, where); break;
       case row_function::scaled_softmax_gradient:
         scaled_softmax_gradient(in, second, out, scores, where);
@@ -243,12 +188,6 @@ returned_values rows_on(const row_case& c, const call_site& site) {
     }
   });
   return {};
-}
-
-words row_of(const matrix_view& v, std::int64_t row) {
-  words x;
-  for (std::int64_t col = 0; col < v.cols; ++col) x.push_back(value_at(v, row, col));
-  return x;
 }
 
 /// The operators around softmax of one row, one after another.
@@ -285,19 +224,9 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const matrix_view out = result_of(c, site);
   const std::int64_t cols = out.cols;
-  if (cols == 0) return {};  // LayerNorm writes no statistics either
+  if (cols == 0) return {};
   const int vector = torch::vector_of(c.format);
   const std::int64_t offset = c.options.offset % 8;
-  const auto word = [](const matrix_view& of, std::int64_t row) {
-    return static_cast<std::uint32_t>(code_at(of, row, 0));
-  };
-  const bool affine = is_norm(c);
-  const words weights = affine && c.weight ? row_of(v[at_weight], 0) : words{};
-  const words biases = affine && c.bias ? row_of(v[at_bias], 0) : words{};
-  const std::uint32_t* const weight = weights.empty() ? nullptr : weights.data();
-  const std::uint32_t* const bias = biases.empty() ? nullptr : biases.data();
-  const auto epsilon = std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon));
-  const bool vectors = torch::has_vectors_of_4(cols, offset);
   for (std::int64_t row = 0; row < out.rows; ++row) {
     words x = row_of(v[at_in], row);
     const words second = reads_two(c) ? row_of(v[at_second], row) : words{};
@@ -326,27 +255,6 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
             torch::softmax_gradient_order(c.format, cols, shift(offset)), second.data(), x.data(),
             cols);
         break;
-      case row_function::layer_norm: {
-        const torch::row_statistics s =
-            torch::layer_norm_row(x.data(), cols, {weight, bias}, epsilon, vectors);
-        put_code(v[at_mean], row, 0, s.mean);
-        put_code(v[at_rstd], row, 0, s.rstd);
-        break;
-      }
-      case row_function::layer_norm_gradient: {
-        torch::row_statistics s = {};
-        s.mean = word(v[at_mean], row);
-        s.rstd = word(v[at_rstd], row);
-        torch::layer_norm_gradient_row(second.data(), s, weight, x.data(), cols);
-        break;
-      }
-      case row_function::rms_norm:
-        put_code(v[at_rstd], row, 0, torch::rms_norm_row(x.data(), cols, weight, epsilon, vectors));
-        break;
-      case row_function::rms_norm_gradient:
-        torch::layer_norm_gradient_row(second.data(), {0, word(v[at_rstd], row)}, weight, x.data(),
-                                       cols, true);
-        break;
       case row_function::scaled_softmax:
         scores.multiply(x);
         scores.fill(x, 0xFF800000, true);
@@ -360,24 +268,16 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
         scores.multiply(x);
         break;
     }
-    for (std::int64_t col = 0; col < cols; ++col) {
-      put_value(out, row, col, x[static_cast<std::size_t>(col)]);
-    }
+    put_row(out, row, x);
   }
   return {};
 }
 
 /// Offsets and what is beside.
 std::vector<row_case> every_width() {
-  std::vector<std::int64_t> widths = {76,   77,   96,    100,   128,   250,   512,  1020,
-                                      1024, 1025, 1031,  2048,  2050,  2051,  3000, 4096,
-                                      9216, 9217, 10007, 12000, 12264, 12288, 16003};
-  for (std::int64_t n = 1; n <= 40; ++n) widths.push_back(n);
   std::vector<row_case> all;
   for (const format_id format : torch_formats) {
-    if (format == format_id::bf16)
-      widths.insert(widths.end(), {24504, 24536, 24552, 50304, 120'008});
-    for (const std::int64_t cols : widths) {
+    for (const std::int64_t cols : row_widths(format)) {
       for (int f = 0; f < row_function_count; ++f) {
         for (const std::int64_t offset : {0, 3, 5}) {
           row_case c{.of = static_cast<row_function>(f), .format = format};
@@ -387,8 +287,6 @@ std::vector<row_case> every_width() {
           c.second = dense_layout(rows, cols);
           c.out = {rows, cols, cols + 3, 1, 0};
           if (offset == 0) c.in = c.out = c.second;
-          c.weight = all.size() % 2 == 0;
-          c.bias = all.size() % 3 == 0;
           c.threads = 3;
           c.content = all.size();
           if (has_scores(c)) {

@@ -76,8 +76,6 @@ scaler_scenario draw_common(std::int64_t max_steps, const word_source& next) {
   for (list_content& kind : c.steps) {
     kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
   }
-  c.threads = static_cast<int>(below(3, next));
-  c.content = next();
   return c;
 }
 

@@ -47,6 +47,27 @@ strided_buffer rows_of(format_id format, const array_layout& layout, const word_
   return m;
 }
 
+words row_of(const matrix_view& v, std::int64_t row) {
+  words x;
+  for (std::int64_t col = 0; col < v.cols; ++col) x.push_back(value_at(v, row, col));
+  return x;
+}
+
+void put_row(const matrix_view& v, std::int64_t row, const words& x) {
+  for (std::size_t col = 0; col < x.size(); ++col) {
+    put_value(v, row, static_cast<std::int64_t>(col), x[col]);
+  }
+}
+
+std::vector<std::int64_t> row_widths(format_id format) {
+  std::vector<std::int64_t> all = {76,   77,   96,    100,   128,   250,   512,  1020,
+                                   1024, 1025, 1031,  2048,  2050,  2051,  3000, 4096,
+                                   9216, 9217, 10007, 12000, 12264, 12288, 16003};
+  for (std::int64_t n = 1; n <= 40; ++n) all.push_back(n);
+  if (format == format_id::bf16) all.insert(all.end(), {24504, 24536, 24552, 50304, 120'008});
+  return all;
+}
+
 array_layout draw_written(std::int64_t rows, std::int64_t cols, const word_source& next) {
   return below(2, next) == 0 ? dense_layout(rows, cols)
                              : draw_layout(rows, cols, array_side::written, next);
@@ -54,7 +75,8 @@ array_layout draw_written(std::int64_t rows, std::int64_t cols, const word_sourc
 
 case_buffer result_buffer(const char* name, format_id format, const array_layout& layout,
                           bool has_it) {
-  return {name, buffer_use::result, strided_buffer(format, has_it ? layout : array_layout{})};
+  return {name, buffer_use::result, strided_buffer(format, has_it ? layout : array_layout{}),
+          !has_it};
 }
 
 }  // namespace samebits::support

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/core/problem.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
@@ -33,10 +34,19 @@ strided_buffer numbers(format_id format, const array_layout& layout, const word_
 /// both signs, and rows with an Inf, a NaN, and -Inf everywhere but in one place.
 strided_buffer rows_of(format_id format, const array_layout& layout, const word_source& next);
 
+/// The elements of a row as binary32 numbers.
+using words = std::vector<std::uint32_t>;
+words row_of(const matrix_view& v, std::int64_t row);
+/// Sets the elements of a row to binary32 numbers, rounded to the view's format.
+void put_row(const matrix_view& v, std::int64_t row, const words& x);
+
+/// Widths of rows to 40, and at which the order of sums over a row changes.
+std::vector<std::int64_t> row_widths(format_id format);
+
 /// A layout that is written: dense in half of the cases.
 array_layout draw_written(std::int64_t rows, std::int64_t cols, const word_source& next);
 
-/// A buffer that the call alone sets; without elements unless the case has it.
+/// A buffer that the call alone sets; absent unless the case has it.
 case_buffer result_buffer(const char* name, format_id format, const array_layout& layout,
                           bool has_it = true);
 

@@ -73,8 +73,6 @@ training_case draw_training(const word_source& next) {
   c.loss.upcast = c.format != format_id::fp32 && below(4, next) == 0;
   if (c.loss.upcast) c.widens = true;
   c.loss.offset = below(9, next);
-  c.threads = static_cast<int>(below(5, next));
-  c.content = next();
   return c;
 }
 

@@ -50,6 +50,10 @@ class arena {
                                                memory_space space) const {
     std::vector<matrix_view> all;
     for (std::size_t k = 0; k < of_case.size(); ++k) {
+      if (of_case[k].absent) {
+        all.emplace_back();
+        continue;
+      }
       strided_buffer& memory = of_case[k].memory;
       matrix_view v = memory.view();
       v.data = base + offsets_[i][k] + (static_cast<std::byte*>(v.data) - memory.bytes().data());

@@ -32,6 +32,7 @@ struct case_buffer {
   std::string name;
   buffer_use use = buffer_use::result;
   strided_buffer memory;
+  bool absent = false;  ///< an argument that the call does not have: its view has no memory
 };
 using buffers = std::vector<case_buffer>;
 
@@ -55,6 +56,15 @@ struct operation_of {
   buffers (*memory)(const Case&);
   std::function<returned_values(const Case&, const call_site&)> call;
 };
+
+/// Draws a case, and what nearly all cases have: 0 to 4 threads, the seed of the elements.
+template <class Case>
+Case draw_case(const operation_of<Case>& parts, const word_source& next) {
+  Case c = parts.draw(next);
+  if constexpr (requires { c.threads; }) c.threads = static_cast<int>(below(5, next));
+  if constexpr (requires { c.content; }) c.content = next();
+  return c;
+}
 
 template <class Case>
 class typed_case final : public any_case {
@@ -100,7 +110,7 @@ array_operation make_operation(std::string name, operation_of<Case> parts,
                                std::size_t batch = 1024) {
   const auto shared = std::make_shared<const operation_of<Case>>(std::move(parts));
   return {std::move(name), batch, [shared](std::uint64_t, const word_source& next) {
-            return std::make_shared<typed_case<Case>>(shared->draw(next), shared);
+            return std::make_shared<typed_case<Case>>(draw_case(*shared, next), shared);
           }};
 }
 

@@ -22,13 +22,16 @@ TEST(Functions, OfCodesInOrder) {
 }
 TEST(Functions, OfMatricesAndLists) { expect_on_hosts(evaluate_operation(), 1500); }
 
-TEST(RowFunctions, EveryWidth) { expect_on_hosts(rows_of_every_width(), 0); }
-TEST(RowFunctions, OfAnyRows) { expect_on_hosts(row_operation(), 1000); }
+TEST(RowFunctions, EveryWidth) {
+  expect_on_hosts(rows_of_every_width(), 0);
+  expect_on_hosts(norms_of_every_width(), 0);
+}
+TEST(RowFunctions, OfAnyRows) { expect_on_hosts(row_operation(), 600); }
 
 TEST(FusedOperators, OfAnyMatrices) { expect_on_hosts(fused_operation(), 2000); }
 TEST(FusedOperators, GatedAndQuantized) { expect_on_hosts(gated_quantize_operation(), 1000); }
+TEST(FusedOperators, Norms) { expect_on_hosts(norm_operation(), 1400); }
 TEST(FusedOperators, NormsAndQuantized) { expect_on_hosts(norm_quantize_operation(), 1000); }
-TEST(FusedOperators, NormsOfSums) { expect_on_hosts(norm_of_sum_operation(), 1000); }
 
 /// Random cases do not see a border that is off by a few of 2^24.
 TEST(FusedOperators, BorderOfDropout) {

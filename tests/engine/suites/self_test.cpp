@@ -190,7 +190,7 @@ TEST(OperationCheck, SimplerCasesAreAllowedAndEnd) {
                                       fused_operation(),
                                       gated_quantize_operation(),
                                       norm_quantize_operation(),
-                                      norm_of_sum_operation(),
+                                      norm_operation(),
                                       axis_operation(),
                                       training_operation(),
                                       attention_operation(),
