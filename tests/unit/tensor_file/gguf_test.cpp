@@ -264,9 +264,7 @@ TEST(Gguf, OpensFiles) {
                           .data = std::string(32, 'q') + "abcd"};
   const tensor_file file = tensor_file::open(folder.write("blob", content.text()));
   EXPECT_EQ(file.format(), file_format::gguf);
-  std::string codes(4, '\0');
-  file.read_codes(file.find("w"), 0, 2, reinterpret_cast<std::byte*>(codes.data()));
-  EXPECT_EQ(codes, "abcd");
+  EXPECT_EQ(codes_of(file, file.find("w")), "abcd");
   expect_refused([&] { static_cast<void>(file.bytes(file.find("q"))); }, error_kind::unsupported,
                  "blob: tensor \"q\": elements are quantized in blocks of Q4_1");
   expect_refused([&] { tensor_file::open(folder.write("a.GGUF", "no")); }, error_kind::malformed,

@@ -21,12 +21,6 @@ using namespace std::string_literals;
 
 file_contents parse(const std::string& file) { return parse_npz(bytes_of(file)); }
 
-std::string codes_of(const tensor_file& file, const tensor_info& info) {
-  std::string codes(info.count * static_cast<std::size_t>(code_bytes(info.type)), '\0');
-  file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
-  return codes;
-}
-
 const std::string npy_header = "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }\n";
 const std::string npy = npy_of(1, npy_header, "abcdef");
 

@@ -2,7 +2,6 @@
 #include "tensor_file/files/staged_folder.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,13 +19,6 @@ namespace fs = std::filesystem;
 
 class StagedFolder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() / ("samebits-folder-" + std::to_string(::getpid()));
-    fs::remove_all(root_);
-    fs::create_directory(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   static void write(const fs::path& path, const char* text) { std::ofstream(path) << text; }
 
   static std::set<std::string> names_in(const fs::path& folder) {
@@ -35,7 +27,8 @@ class StagedFolder : public ::testing::Test {
     return names;
   }
 
-  fs::path root_;
+  scratch_folder folder_;
+  const fs::path root_ = folder_.path("").parent_path();
 };
 
 using names = std::set<std::string>;

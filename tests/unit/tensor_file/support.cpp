@@ -31,13 +31,28 @@ std::string safetensors_of(std::string_view header, std::string_view data) {
   return little_endian(header.size(), 8).append(header).append(data);
 }
 
-std::string codes_of(std::string_view file, const tensor_info& info) {
+namespace {
+
+/// The codes of a tensor that read(out) writes, and no byte beside them.
+template <class Read>
+std::string codes_by(const Read& read, const tensor_info& info) {
   const std::size_t size = info.count * static_cast<std::size_t>(code_bytes(info.type));
   std::vector<std::byte> out(size + 2, std::byte{0xa5});
-  read_codes(bytes_of(file), info, 0, info.count, out.data() + 1);
+  read(out.data() + 1);
   EXPECT_EQ(out.front(), std::byte{0xa5});
   EXPECT_EQ(out.back(), std::byte{0xa5});
   return {reinterpret_cast<const char*>(out.data()) + 1, size};
+}
+
+}  // namespace
+
+std::string codes_of(std::string_view file, const tensor_info& info) {
+  return codes_by([&](std::byte* out) { read_codes(bytes_of(file), info, 0, info.count, out); },
+                  info);
+}
+
+std::string codes_of(const tensor_file& file, const tensor_info& info) {
+  return codes_by([&](std::byte* out) { file.read_codes(info, 0, info.count, out); }, info);
 }
 
 std::string naive_codes_of(std::string_view file, const tensor_info& info) {

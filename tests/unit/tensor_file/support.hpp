@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "tensor_file/error.hpp"
-#include "tensor_file/tensor_info.hpp"
+#include "tensor_file/tensor.hpp"
 
 namespace samebits::tensor_file::testing {
 
@@ -31,6 +31,7 @@ std::string safetensors_of(std::string_view header, std::string_view data);
 
 /// All codes of the tensor, read in one call into unaligned memory.
 std::string codes_of(std::string_view file, const tensor_info& info);
+std::string codes_of(const tensor_file& file, const tensor_info& info);
 
 /// The codes of the tensor by the definition of its layout, one index and one byte at a time. For
 /// elements of whole bytes.

@@ -38,9 +38,7 @@ TEST(TensorFile, OpensNpy) {
     ASSERT_EQ(file.tensors().size(), 1u);
     const tensor_info& info = file.find("");
     EXPECT_EQ(info, parse_npy(bytes_of(sample.file)));
-    std::string codes(sample.codes.size(), '\0');
-    file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
-    EXPECT_EQ(codes, sample.codes);
+    EXPECT_EQ(codes_of(file, info), sample.codes);
   }
 }
 
@@ -70,10 +68,7 @@ TEST(TensorFile, OpensDescriptors) {
     tensor_file opened = tensor_file::open(descriptor, "input");
     const tensor_file file = std::move(opened);
     EXPECT_EQ(::close(descriptor), 0);
-    std::string codes(numpy_files()[0].codes.size(), '\0');
-    const tensor_info& info = file.tensors().at(0);
-    file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
-    EXPECT_EQ(codes, numpy_files()[0].codes);
+    EXPECT_EQ(codes_of(file, file.tensors().at(0)), numpy_files()[0].codes);
   }
   const int empty = ::open("/dev/null", O_RDONLY);
   expect_refused([&] { tensor_file::open(empty, "input"); }, error_kind::unsupported,
@@ -102,9 +97,7 @@ TEST(TensorFile, OutlivesItsName) {
   write_npy(path, dtype::u8, shape, bytes_of("abcd"));
   const tensor_file file = tensor_file::open(path);
   write_npy(path, dtype::u8, shape, bytes_of("wxyz"));
-  char codes[5] = {};
-  file.read_codes(file.tensors()[0], 0, 4, reinterpret_cast<std::byte*>(codes));
-  EXPECT_STREQ(codes, "abcd");
+  EXPECT_EQ(codes_of(file, file.tensors()[0]), "abcd");
 }
 
 TEST(TensorFile, ContentGoesBeforeTheName) {

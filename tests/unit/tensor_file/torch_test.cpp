@@ -23,10 +23,7 @@ tensor_file open(const std::string& content) {
 }
 
 std::string codes_of(const tensor_file& file, std::string_view name) {
-  const tensor_info& info = file.find(name);
-  std::string codes(info.count * static_cast<std::size_t>(code_bytes(info.type)), '\0');
-  file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
-  return codes;
+  return testing::codes_of(file, file.find(name));
 }
 
 std::vector<std::string> names_in(const tensor_file& file) {

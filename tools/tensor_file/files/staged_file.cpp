@@ -88,12 +88,8 @@ void remove_unfinished_file() noexcept {
 }
 
 void staged_file::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ::ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot_write("cannot be written", errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  write_at(position_, bytes);
+  position_ += bytes.size();
 }
 
 void staged_file::write_at(std::uint64_t position, std::span<const std::byte> bytes) {

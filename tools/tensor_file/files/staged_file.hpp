@@ -31,6 +31,7 @@ class staged_file {
   std::filesystem::path target_;
   std::filesystem::path staged_;
   descriptor file_;
+  std::uint64_t position_ = 0;  ///< of the next write()
 };
 
 /// Removes the file of the staged_file that was begun last, unless that file is committed, and the
