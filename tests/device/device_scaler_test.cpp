@@ -49,7 +49,9 @@ TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
   const native_scaling settings = {.growth_interval = 20, .recovery_interval = 5};
   device_loss_scaler eager(g.shards(0), settings, options());
   device_loss_scaler replayed(h.shards(0), settings, options());
+  const tensor_list of_eager = g.shards(0), of_replayed = h.shards(0);
   const captured_graph graph(stream(), [&] { replayed.step(stream()); });
+  const captured_graph applied(stream(), [&] { replayed.apply(of_replayed, stream()); });
   EXPECT_EQ(graph.nodes(), 3u);
   double scale = 0x1p16;
   for (int i = 0; i < by_effort(200, 20); ++i) {
@@ -62,6 +64,10 @@ TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
     ASSERT_EQ(fields(polled(replayed)), fields(expected)) << "step " << i;
     scale = expected.scale;
   }
+  eager.apply(of_eager, stream());
+  applied.launch();
+  wait();
+  EXPECT_EQ(inspect(of_replayed).total.amax_bits, inspect(of_eager).total.amax_bits);
 }
 
 TEST_P(DeviceScaler, ResumesFromItsText) {
