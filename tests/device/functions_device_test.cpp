@@ -1,8 +1,7 @@
 // Functions of arrays on the CUDA backends against the widest host backend, by every rule and with
 // every gradient: all codes of 16 bits; every 256th of the 2^32 codes of fp32, of rule exact every
-// 4096th, or all of them if the environment has SAMEBITS_FUNCTION_OPERANDS=all.
-// device.large_arrays has those that take a table. Functions of rows: every width of
-// engine.functions.
+// 4096th, or all of them if the environment has SAMEBITS_FUNCTION_OPERANDS=all; arrays of 16 bits so
+// large that results come from tables. Functions of rows: every width of engine.functions.
 
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +22,17 @@ TEST_P(FunctionsDevice, AllCodesOf16Bits) {
     for (const bool exact : {false, true}) {
       expect_host_bits(
           evaluations_of_codes(from, exact, by_effort(1 << 16, 1 << 13), 0, by_effort(1u, 7u)),
+          widest_host());
+    }
+  }
+}
+
+/// All codes 32 times, in an order in which neighbours are no neighbours; the last fill no vector.
+TEST_P(FunctionsDevice, TablesOf16Bits) {
+  for (const format_id from : {format_id::fp16, format_id::bf16}) {
+    for (const bool exact : {false, true}) {
+      expect_host_bits(
+          evaluations_of_codes(from, exact, by_effort(1 << 21, 1 << 13) + 5, 0, 40'503, true),
           widest_host());
     }
   }

@@ -1,5 +1,6 @@
-// Arrays of more than 2^31 elements converted, and large arrays of 16 bits through functions, whose
-// results the CUDA backends take from tables: repeated_arrays.cuh.
+// Arrays of more than 2^31 elements converted, and tables of functions of 16 bits that are made during a
+// capture, and for more parameters than have tables: repeated_arrays.cuh. What all tables hold:
+// device.functions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,11 +9,9 @@
 #include <cstring>
 #include <vector>
 
-#include "numerics/functions/exact_functions.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/device/captured_graph.hpp"
 #include "tests/device/repeated_arrays.cuh"
-#include "tests/engine/inputs/function_calls.hpp"
 #include "tests/support/effort.hpp"
 
 namespace samebits::support {
@@ -59,8 +58,6 @@ class table {
   chunk_codes operands_;
 };
 
-const executor native = on_stream(nullptr, "cuda-native");
-
 /// The first call that needs a table may be captured: the table is computed beside the capture.
 TEST(ExactFunctions, FirstCallsWithATableAreCapturedAndReplayed) {
   initialize("cuda-native");
@@ -79,52 +76,6 @@ TEST(ExactFunctions, FirstCallsWithATableAreCapturedAndReplayed) {
   }
 }
 
-TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
-  thinned_cases cases(7);
-  for (const format_id from : {fp16, bf16}) {
-    table of(from);
-    const repeated_arrays x = of.array();
-    for (int i = 0; i < enum_count<function>; ++i) {
-      const function f = static_cast<function>(i);
-      if (!numerics::real::find_exact(f, false) || cases.leaves_out()) continue;
-      for (const format_id to : {fp16, bf16, e4m3, e5m2}) {
-        for (const overflow policy : {overflow::ieee, overflow::saturate}) {
-          const evaluate_options options{.overflow = policy};
-          const chunk_codes expected = of.results(f, to, options);
-          const repeated_arrays y(chunk_codes(to, 65536), table::size);
-          evaluate(f, x[0], y[0], options, native);
-          y.expect(expected);
-          if (to == from) {
-            const repeated_arrays in_place = of.array();
-            evaluate(f, in_place[0], in_place[0], options, native);
-            in_place.expect(expected);
-          }
-          ASSERT_FALSE(HasFailure())
-              << name(f) << " " << name(from) << " to " << name(to) << " " << name(policy);
-        }
-      }
-    }
-  }
-}
-
-TEST(FunctionTables, OfOtherRulesHaveTheBitsOfTheCpu) {
-  thinned_cases cases(7);
-  for (const format_id format : {fp16, bf16}) {
-    table of(format);
-    for (const function_case& c : other_function_cases()) {
-      if (c.gradient || std::ranges::find(c.formats, format) == c.formats.end()) continue;
-      if (cases.leaves_out()) continue;
-      const chunk_codes expected = of.results(c.of, format, c.options);
-      for (const char* const backend : {"cuda-emulated", "cuda-native"}) {
-        const repeated_arrays in_place = of.array();
-        evaluate(c.of, in_place[0], in_place[0], c.options, on_stream(nullptr, backend));
-        in_place.expect(expected);
-        ASSERT_FALSE(HasFailure()) << text_of(c) << " " << name(format) << " on " << backend;
-      }
-    }
-  }
-}
-
 /// More parameters than have tables.
 TEST(FunctionTables, OfManyParametersHaveTheBitsOfTheCpu) {
   table of(bf16);
@@ -132,7 +83,7 @@ TEST(FunctionTables, OfManyParametersHaveTheBitsOfTheCpu) {
   for (int i = 0; i < by_effort(300, 8) && !HasFailure(); ++i) {
     const evaluate_options options{.rule = function_rule::torch_2_11, .parameter = 0.01 * (i + 1)};
     for (const function f : {function::leaky_relu, function::pow}) {
-      evaluate(f, x[0], y[0], options, native);
+      evaluate(f, x[0], y[0], options, on_stream(nullptr, "cuda-native"));
       y.expect(of.results(f, bf16, options));
     }
   }

@@ -306,7 +306,7 @@ array_operation listed(const std::vector<evaluate_case>& all, std::size_t batch)
 }  // namespace
 
 array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
-                                     std::uint32_t first, std::uint32_t step) {
+                                     std::uint32_t first, std::uint32_t step, bool in_place) {
   std::vector<evaluate_case> all;
   for (const function_case& call : function_cases()) {
     if ((call.options.rule == function_rule::exact) != exact) continue;
@@ -319,7 +319,12 @@ array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t co
       const array_layout dense = dense_layout(1, count);
       c.tensors = {{from, from, to, dense, dense, dense}};
       c.threads = 4;
+      if (in_place && from == to) c.over = written_over::operand;
       if (call.of != function::pow) all.push_back(c);
+      if (exact && c.options.rounding == rounding::nearest_even) {
+        all.push_back(c);
+        all.back().options.overflow = overflow::saturate;
+      }
       for (const double p : parameters_of_pow) {
         if (call.of != function::pow) break;
         c.options.parameter = p;

@@ -76,9 +76,10 @@ array_operation evaluate_operation();
 /// Every function, rule, gradient, parameter and pair of formats that there is, on one matrix.
 array_operation every_evaluation();
 /// Every call that operands of a format have, by rule `exact` or by the others, on codes first,
-/// first + step, ...
+/// first + step, ... `in_place`: over operands of the result's format.
 array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
-                                     std::uint32_t first, std::uint32_t step);
+                                     std::uint32_t first, std::uint32_t step,
+                                     bool in_place = false);
 
 /// softmax, also of scores, log_softmax, and their gradients.
 array_operation row_operation();
