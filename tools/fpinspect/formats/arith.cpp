@@ -1,9 +1,8 @@
 // `fpinspect arith`: one operation on numbers, or on the elements of files, with the flags that it
 // raises.
-#include <unistd.h>
-
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/text.hpp"
@@ -41,31 +40,23 @@ arith_operand operand_argument(std::string_view which, const std::string& text,
                " on");
 }
 
-/// Reads elements [first, first + count) as codes of the task's format. Floating-point elements of
-/// another format are rounded to it.
-std::vector<std::byte> read_operand(arith_operand& operand, format_id format, std::uint64_t first,
-                                    std::size_t count) {
-  const std::size_t bytes = bytes_each(format);
-  std::vector<std::byte> codes(count * bytes);
-  if (!operand.file) {
-    for (std::size_t i = 0; i < count; ++i) store_code(&codes[i * bytes], bytes, operand.code);
-    return codes;
+/// The elements of an operand, or its number for all elements, as codes of the task's format.
+/// Floating-point elements of another format are rounded to it.
+source_matrix codes_of(arith_operand& operand, format_id format, std::int64_t count) {
+  if (!operand.file) return {{}, {&operand.code, format, 1, count, 0, 0}};
+  source_matrix in = matrix_of(*operand.file, {1, count});
+  if (in.view.format == format) return in;
+  owned_matrix rounded(format, {1, count});
+  const matrix_view view = rounded.view();
+  const auto* const from = static_cast<const std::byte*>(in.view.data);
+  const std::size_t read = bytes_each(in.view.format);
+  const std::size_t written = bytes_each(format);
+  for (std::size_t i = 0; i < operand.file->info.count; ++i) {
+    const converted one = convert_code(in.view.format, format, load_code(from + i * read, read));
+    store_code(&rounded.bytes[i * written], written, one.code);
+    if (one.inexact) ++operand.rounded;
   }
-  const source_tensor& source = *operand.file;
-  if (source.format() == format) {
-    source.read(first, count, codes.data());
-    return codes;
-  }
-  const std::size_t read_bytes = bytes_each(source.format());
-  std::vector<std::byte> read(count * read_bytes);
-  source.read(first, count, read.data());
-  for (std::size_t i = 0; i < count; ++i) {
-    const converted rounded =
-        convert_code(source.format(), format, load_code(&read[i * read_bytes], read_bytes));
-    store_code(&codes[i * bytes], bytes, rounded.code);
-    if (rounded.inexact) ++operand.rounded;
-  }
-  return codes;
+  return {std::move(rounded.bytes), view};
 }
 
 struct arith_elements {
@@ -185,28 +176,19 @@ class arith_command final : public command {
   }
 
   arith_elements all_elements() {
-    constexpr std::uint64_t chunk = 1 << 16;
-    const std::size_t bytes = bytes_each(to_);
+    const auto count = static_cast<std::int64_t>(count_);
     arith_elements result;
-    result.codes.resize(count_ * bytes);
+    result.codes.resize(count_ * bytes_each(to_));
     result.flags_of_each.resize(count_);
-    compute_options options{rule_.rounding, rule_.overflow, rule_.nan, rule_.random};
-    for (std::uint64_t first = 0; first < count_; first += chunk) {
-      const auto size = static_cast<std::size_t>(std::min(chunk, count_ - first));
-      const auto columns = static_cast<std::int64_t>(size);
-      std::array<std::vector<std::byte>, 3> codes;
-      std::array<const_matrix_view, 3> in;
-      for (std::size_t k = 0; k < operands_.size(); ++k) {
-        codes[k] = read_operand(operands_[k], from_, first, size);
-        in[k] = codes_at(from_, std::as_const(codes[k]).data(), 1, size);
-      }
-      options.random.offset = rule_.random.offset + first;
-      flags* const raised = &result.flags_of_each[first];
-      samebits::compute_with_flags(operation_, {in[0], in[1], in[2]},
-                                   codes_at(to_, &result.codes[first * bytes], 1, size), options,
-                                   {raised, columns}, {.backend = "reference"});
-      for (const flags each : std::span(raised, size)) count_flags(result.raised, each);
+    std::array<source_matrix, 3> in;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      in[k] = codes_of(operands_[k], from_, count);
     }
+    samebits::compute_with_flags(operation_, {in[0].view, in[1].view, in[2].view},
+                                 codes_at(to_, result.codes.data(), 1, count_),
+                                 {rule_.rounding, rule_.overflow, rule_.nan, rule_.random},
+                                 {result.flags_of_each.data(), count}, {.backend = "reference"});
+    for (const flags each : result.flags_of_each) count_flags(result.raised, each);
     return result;
   }
 
