@@ -63,16 +63,12 @@ std::uint64_t underflow_at(const binades& elements, int log2, format_id to) {
 
 std::optional<int> best_scale_log2(double amax, format_id to) {
   if (amax == 0) return std::nullopt;
-  int exponent = 0;
-  const double fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent
-  const auto overflows = [&](int binade) {
-    const auto code = std::bit_cast<std::uint64_t>(std::ldexp(fraction, binade));
-    return convert_code(format_id::fp64, to, code).overflow;
-  };
-  int binade = 1 << spec_of(to).exponent_bits;  // every fraction overflows far above
-  while (overflows(binade)) --binade;
-  if (binade - exponent < smallest_scale_log2) return std::nullopt;
-  return std::min(binade - exponent, largest_scale_log2);
+  // This scale brings amax into the binade of max finite.
+  int log2 = std::ilogb(decode_double(to, max_finite(to))) - std::ilogb(amax);
+  const auto scaled = std::bit_cast<std::uint64_t>(std::ldexp(amax, log2));
+  if (convert_code(format_id::fp64, to, scaled).overflow) --log2;
+  if (log2 < smallest_scale_log2) return std::nullopt;
+  return std::min(log2, largest_scale_log2);
 }
 
 // --- The decision --------------------------------------------------------------------------------
