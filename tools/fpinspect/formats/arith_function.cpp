@@ -148,10 +148,8 @@ std::string exact_text(wide value) {
 std::string distance_text(format_id format, double result, wide exact) {
   if (!std::isfinite(result) || !std::isfinite(exact) || exact == 0) return {};
   const format_spec f = spec_of(format);
-  int exponent = 0;
-  (void)std::frexp(exact, &exponent);
-  const int lowest = 2 - f.bias;  // of the smallest normal number, as frexp() counts
-  const wide ulp = std::ldexp(wide{1}, std::max(exponent, lowest) - 1 - f.mantissa_bits);
+  const int exponent = std::max(std::ilogb(exact), 1 - f.bias);  // that of min normal or more
+  const wide ulp = std::ldexp(wide{1}, exponent - f.mantissa_bits);
   char text[64];
   std::snprintf(text, sizeof text, "%.3Lf", (result - exact) / ulp);
   return text;

@@ -46,9 +46,7 @@ void add_row(tile_map& map, std::uint64_t row, std::span<const double> exact,
 tile_map empty_map(std::uint64_t rows, std::uint64_t cols) {
   tile_map map = {.rows = rows, .cols = cols};
   const auto cell = [](std::uint64_t size, std::uint64_t most) {
-    std::uint64_t each = 1;
-    while ((size + each - 1) / each > most) each *= 2;
-    return each;
+    return std::bit_ceil((size + most - 1) / most);
   };
   map.cell_rows = cell(rows, most_map_rows);
   map.cell_cols = cell(cols, most_map_cols);

@@ -43,14 +43,9 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
   const bool unicode = term.characters() == charset::unicode;
   const auto room = static_cast<std::size_t>(term.width()) - scale_margin;
   const std::vector<trace_column> columns = trace_columns(rows, room, scale_exponent);
-  double bottom_of_all = columns.front().lowest;
-  double top_of_all = columns.front().highest;
-  for (const trace_column& c : columns) {
-    bottom_of_all = std::min(bottom_of_all, c.lowest);
-    top_of_all = std::max(top_of_all, c.highest);
-  }
-  const int lowest = static_cast<int>(bottom_of_all);
-  const int highest = static_cast<int>(top_of_all);
+  const auto lowest = static_cast<int>(std::ranges::min(columns, {}, &trace_column::lowest).lowest);
+  const auto highest =
+      static_cast<int>(std::ranges::max(columns, {}, &trace_column::highest).highest);
   const int each = (highest - lowest) / max_rows + 1;  // exponents per row
   std::string text;
   for (int top = highest; top >= lowest; top -= each) {

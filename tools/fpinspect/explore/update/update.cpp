@@ -175,9 +175,7 @@ json_object json_of(const update_result& result) {
 using text_cells = std::vector<std::string>;
 
 std::size_t width_of(const text_cells& column) {
-  std::size_t width = 0;
-  for (const std::string& cell : column) width = std::max(width, cell.size());
-  return width;
+  return std::ranges::max(column, {}, &std::string::size).size();
 }
 
 /// The first column is left-aligned, the others right-aligned.
