@@ -34,7 +34,7 @@ EXTENSION = {"engine/inputs/families.hpp", "engine/kit/conversion.hpp", "engine/
              "backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
              "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
-ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}
+ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("operation", "optimizer", "rounding", "scaling")}
 # What the engine may include of other tests: the kit's headers of plain C++, and the instructions of tensor cores.
 ENGINE = {"tensor_cores/tensor_cases.hpp"} | {
     f"samebits/testkit/{name}.hpp" for name in ("conversion", "domain", "quantize", "ranks")}

@@ -153,15 +153,6 @@ exact_value greater(const exact_value& a, const exact_value& b) {
   return order < 0 ? b : a;
 }
 
-std::size_t operand_count(operation op) {
-  switch (op) {
-    case operation::sqrt:
-    case operation::rint: return 1;
-    case operation::fma: return 3;
-    default: return 2;
-  }
-}
-
 bool is_number_form(operation op) { return op == operation::min_num || op == operation::max_num; }
 
 /// A NaN among the operands, of an operation that is not min_num or max_num.
@@ -217,7 +208,7 @@ bool is_signaling(const format& f, std::uint64_t code) {
 
 exact_outcome exact_result(operation op, std::span<const operand> operands, rounding mode,
                            const random_bits& bits) {
-  if (operands.size() != operand_count(op)) {
+  if (operands.size() != static_cast<std::size_t>(operand_count(op))) {
     throw std::invalid_argument("oracle: not as many operands as the operation takes");
   }
   std::array<exact_value, 3> v;

@@ -10,24 +10,12 @@
 #include "oracle/convert.hpp"
 #include "oracle/exact.hpp"
 #include "oracle/format_table.hpp"
+#include "samebits/core/operation.hpp"
 #include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle {
 
-enum class operation : std::uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  sqrt,
-  fma,
-  rem,
-  rint,
-  min,
-  max,
-  min_num,
-  max_num,
-};
+using samebits::operation;
 
 // The flags byte.
 inline constexpr unsigned flag_invalid = 1, flag_divide_by_zero = 2, flag_overflow = 4,

@@ -46,32 +46,14 @@ std::string call_text(const arithmetic_case& c) {
 
 }  // namespace
 
-oracle::operation oracle_of(operation op) {
-  switch (op) {
-    case operation::add: return oracle::operation::add;
-    case operation::sub: return oracle::operation::sub;
-    case operation::mul: return oracle::operation::mul;
-    case operation::div: return oracle::operation::div;
-    case operation::sqrt: return oracle::operation::sqrt;
-    case operation::fma: return oracle::operation::fma;
-    case operation::rem: return oracle::operation::rem;
-    case operation::rint: return oracle::operation::rint;
-    case operation::min: return oracle::operation::min;
-    case operation::max: return oracle::operation::max;
-    case operation::min_num: return oracle::operation::min_num;
-    case operation::max_num: return oracle::operation::max_num;
-  }
-  throw std::invalid_argument("oracle_of: op is not an operation");
-}
-
 oracle::exact_outcome exact_result_of(const arithmetic_case& c) {
   const auto all = listed(c.x);
   const std::array<oracle::operand, 3> exact_operands{
       oracle::operand{&oracle_of(all[0].format), all[0].code},
       {&oracle_of(all[1].format), all[1].code},
       {&oracle_of(all[2].format), all[2].code}};
-  return oracle::exact_result(oracle_of(c.op), {exact_operands.data(), count_of(c.op)},
-                              c.rule.rounding, c.random);
+  return oracle::exact_result(c.op, {exact_operands.data(), count_of(c.op)}, c.rule.rounding,
+                              c.random);
 }
 
 oracle::rounded_result expected_result(const arithmetic_case& c) {

@@ -32,9 +32,6 @@ struct arithmetic_case {
   std::string where = "compute";
 };
 
-/// The operation in the oracle's own list; by name, since the two share nothing else.
-oracle::operation oracle_of(operation op);
-
 /// The exact result; it depends on rule.rounding for zero sums and rint, and on random for rint.
 oracle::exact_outcome exact_result_of(const arithmetic_case& c);
 
