@@ -22,11 +22,14 @@ struct case_codes {
   std::uint32_t c;
 };
 
+inline decoded_operands decoded(const numerics::accumulate_rule& rule, const case_codes& x) {
+  return decoded(
+      rule, [&](int k) { return x.a[static_cast<std::size_t>(k)]; },
+      [&](int k) { return x.b[static_cast<std::size_t>(k)]; });
+}
 /// The result that a rule predicts for a case.
 inline std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes& x) {
-  return result_of(
-      rule, [&](int k) { return x.a[static_cast<std::size_t>(k)]; },
-      [&](int k) { return x.b[static_cast<std::size_t>(k)]; }, x.c);
+  return result_of(rule, decoded(rule, x), x.c);
 }
 
 /// A deterministic stream of random words (splitmix64), the same on every machine.

@@ -37,17 +37,26 @@ struct code_line {
   }
 };
 
-/// The result that a rule predicts; a(k) and b(k) are the codes of product k.
+/// The operands of one result, as a rule takes them.
+struct decoded_operands {
+  numerics::tensor_operand a[max_products];
+  numerics::tensor_operand b[max_products];
+};
+/// a(k) and b(k) are the codes of product k.
 template <class A, class B>
-SAMEBITS_HD std::uint32_t result_of(const numerics::accumulate_rule& rule, const A& a, const B& b,
-                                    std::uint32_t c) {
-  numerics::tensor_operand x[max_products];
-  numerics::tensor_operand y[max_products];
+SAMEBITS_HD decoded_operands decoded(const numerics::accumulate_rule& rule, const A& a,
+                                     const B& b) {
+  decoded_operands x;
   for (int k = 0; k < rule.products; ++k) {
-    x[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, a(k));
-    y[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, b(k));
+    x.a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, a(k));
+    x.b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, b(k));
   }
-  return numerics::accumulate(rule, x, y, rule.products, c);
+  return x;
+}
+/// The result that a rule predicts.
+SAMEBITS_HD inline std::uint32_t result_of(const numerics::accumulate_rule& rule,
+                                           const decoded_operands& x, std::uint32_t c) {
+  return numerics::accumulate(rule, x.a, x.b, rule.products, c);
 }
 
 /// Tiles to multiply, and the rule that predicts the results.

@@ -1,4 +1,4 @@
-// Searches rules: tests each combination of parameters until an observation refutes it. If none is
+// Searches rules: tests each combination of parameters until a result refutes it. If none is
 // left, climbs from every row to a local maximum.
 #include "tensor_core_probe/fit.hpp"
 
@@ -13,31 +13,48 @@
 namespace samebits::backends::tensor_cores {
 namespace {
 
-bool explains(const accumulate_rule& rule, const tensor_core_result& r) {
-  return result_of(rule, r.x) == r.d;
-}
+/// The results, with operands decoded for one treatment of subnormals at a time.
+class decoded_results {
+ public:
+  explicit decoded_results(std::span<const tensor_core_result> seen) : seen_(seen) {}
 
-/// How many observations, out of every stride-th, a rule reproduces.
-std::uint64_t explained(const accumulate_rule& rule, std::span<const tensor_core_result> seen,
-                        std::size_t stride) {
-  std::uint64_t count = 0;
-  for (std::size_t i = 0; i < seen.size(); i += stride) count += explains(rule, seen[i]) ? 1u : 0u;
-  return count;
-}
+  [[nodiscard]] std::size_t size() const { return seen_.size(); }
+  /// Whether a rule reproduces result i.
+  bool explained_by(const accumulate_rule& rule, std::size_t i) {
+    const std::pair exponents = {rule.subnormal_exponent_a, rule.subnormal_exponent_b};
+    if (exponents != exponents_ || operands_.empty()) {
+      operands_.clear();
+      for (const tensor_core_result& r : seen_) operands_.push_back(decoded(rule, r.x));
+      exponents_ = exponents;
+    }
+    return result_of(rule, operands_[i], seen_[i].x.c) == seen_[i].d;
+  }
+  /// How many results, out of every stride-th, a rule reproduces.
+  std::uint64_t explained(const accumulate_rule& rule, std::size_t stride) {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < size(); i += stride) count += explained_by(rule, i) ? 1u : 0u;
+    return count;
+  }
 
-/// Tests rules against the observations. Observations that refuted earlier rules move to the front.
+ private:
+  std::span<const tensor_core_result> seen_;
+  std::vector<decoded_operands> operands_;
+  std::pair<int, int> exponents_;
+};
+
+/// Tests rules against the results. Results that refuted earlier rules move to the front.
 class refuter {
  public:
-  explicit refuter(std::span<const tensor_core_result> seen) {
+  explicit refuter(std::span<const tensor_core_result> seen) : seen_(seen) {
     constexpr std::size_t step = 257;  // neighbours share a family: take one of each first
     for (std::size_t first = 0; first < step; ++first) {
-      for (std::size_t i = first; i < seen.size(); i += step) order_.push_back(&seen[i]);
+      for (std::size_t i = first; i < seen.size(); i += step) order_.push_back(i);
     }
   }
-  /// Whether an observation refutes a rule.
+  /// Whether a result refutes a rule.
   bool refutes(const accumulate_rule& rule) {
     for (std::size_t p = 0; p < order_.size(); ++p) {
-      if (explains(rule, *order_[p])) continue;
+      if (seen_.explained_by(rule, order_[p])) continue;
       std::swap(order_[p], order_[p / 2]);
       return true;
     }
@@ -45,7 +62,8 @@ class refuter {
   }
 
  private:
-  std::vector<const tensor_core_result*> order_;
+  decoded_results seen_;
+  std::vector<std::size_t> order_;
 };
 
 /// Combination number i of the values; the first parameter runs fastest.
@@ -57,12 +75,12 @@ accumulate_rule combination(accumulate_rule row, const parameter_values& values,
   return row;
 }
 
-/// Hill climbing: changes one parameter at a time while that reproduces more observations.
-tensor_fit climbed(accumulate_rule rule, std::span<const tensor_core_result> seen) {
+/// Hill climbing: changes one parameter at a time while that reproduces more results.
+tensor_fit climbed(accumulate_rule rule, decoded_results& seen) {
   constexpr std::size_t enough = 1024;
   const std::size_t stride = std::max<std::size_t>(1, seen.size() / enough);
   const parameter_values values = values_to_try(rule);
-  std::uint64_t most = explained(rule, seen, stride);
+  std::uint64_t most = seen.explained(rule, stride);
   for (bool better = true; better;) {
     better = false;
     for (std::size_t p = 0; p < values.size(); ++p) {
@@ -70,7 +88,7 @@ tensor_fit climbed(accumulate_rule rule, std::span<const tensor_core_result> see
         accumulate_rule changed = rule;
         parameters[p].set(changed, value);
         if (!is_distinct(changed)) continue;
-        const std::uint64_t now = explained(changed, seen, stride);
+        const std::uint64_t now = seen.explained(changed, stride);
         if (now <= most) continue;
         rule = changed;
         most = now;
@@ -78,7 +96,7 @@ tensor_fit climbed(accumulate_rule rule, std::span<const tensor_core_result> see
       }
     }
   }
-  return {rule, explained(rule, seen, 1)};
+  return {rule, seen.explained(rule, 1)};
 }
 
 /// Whether a list has a rule with the same parameters.
@@ -97,9 +115,10 @@ std::vector<tensor_fit> best_rules(const accumulate_rule& row,
     const auto start = numerics::accumulate_rule_of(tensor_row(i), s.a, s.b, s.result, s.products);
     if (!contains(starts, start)) starts.push_back(start);
   }
+  decoded_results results(seen);
   std::vector<tensor_fit> best;
   for (const accumulate_rule& start : starts) {
-    const tensor_fit found = climbed(start, seen);
+    const tensor_fit found = climbed(start, results);
     if (!contains(best, found.rule, &tensor_fit::rule)) best.push_back(found);
   }
   std::ranges::stable_sort(best, std::ranges::greater(), &tensor_fit::explained);
@@ -130,7 +149,7 @@ fit_result fit(const accumulate_rule& row, std::span<const tensor_core_result> s
   std::set<std::uint64_t> numbers;
   for (const auto& of_worker : found) numbers.insert(of_worker.begin(), of_worker.end());
   fit_result result{seen.size(),
-                    explained(row, seen, 1),
+                    decoded_results(seen).explained(row, 1),
                     std::accumulate(tried.begin(), tried.end(), std::uint64_t{}),
                     {},
                     {},

@@ -43,8 +43,8 @@ __global__ void compare_kernel(job j, std::uint32_t offset, const std::uint32_t*
   if (index >= results_of(j)) return;
   const std::size_t tile = index / static_cast<std::size_t>(rows_of(j.what) * tile_columns);
   const difference found = {{index, (tile + offset) % j.tiles}, d[index], 0};
-  const std::uint32_t expected =
-      result_of(j.rule, a_line(j, found.at), b_line(j, found.at), j.c[index]);
+  const auto operands = decoded(j.rule, a_line(j, found.at), b_line(j, found.at));
+  const std::uint32_t expected = result_of(j.rule, operands, j.c[index]);
   if (found.got == expected) return;
   const unsigned long long slot = atomicAdd(differing, 1ull);
   if (slot < max_differences) first[slot] = {found.at, found.got, expected};
