@@ -1,4 +1,4 @@
-// Losses and clipping in plain form, which judges the library's.
+// Losses and clipping by the definitions of numerics/.
 #pragma once
 
 #include <initializer_list>
@@ -8,13 +8,13 @@
 
 namespace samebits::support {
 
-void losses_in_plain_form(const training_case& c, const std::vector<std::int64_t>& targets,
-                          const matrix_view& logits, const matrix_view& out);
-void loss_gradients_in_plain_form(const training_case& c, const std::vector<std::int64_t>& targets,
-                                  const matrix_view& grad, const matrix_view& logits,
-                                  const matrix_view& out);
+void losses_by_rule(const training_case& c, const std::vector<std::int64_t>& targets,
+                    const matrix_view& logits, const matrix_view& out);
+void loss_gradients_by_rule(const training_case& c, const std::vector<std::int64_t>& targets,
+                            const matrix_view& grad, const matrix_view& logits,
+                            const matrix_view& out);
 /// Clips gradients whose norms have these codes; returns their norm.
-float clipped_in_plain_form(const training_case& c, const std::vector<std::uint32_t>& norms,
-                            float max_norm, std::initializer_list<matrix_view> gradients);
+float clipped_by_rule(const training_case& c, const std::vector<std::uint32_t>& norms,
+                      float max_norm, std::initializer_list<matrix_view> gradients);
 
 }  // namespace samebits::support

@@ -23,7 +23,6 @@ namespace {
 
 namespace torch = numerics::torch_2_11;
 using of = training_function;
-using words = std::vector<std::uint32_t>;
 
 constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out = 4, at_bias = 5,
                       at_targets = 6;
@@ -253,8 +252,7 @@ void embedding_by_definition(const training_case& c, const std::vector<matrix_vi
   }
 }
 
-/// What the definition in numerics/ leaves, one element after another; losses and clipping in plain
-/// form.
+/// What the definition in numerics/ leaves, one element after another.
 returned_values training_by_definition(const training_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   if (c.of == of::embedding_gradient) embedding_by_definition(c, v);
@@ -268,16 +266,16 @@ returned_values training_by_definition(const training_case& c, const call_site& 
     put_code(v[at_out], 0, 0, norm_of(v[at_in]));
     put_code(v[at_out], 0, 1, norm_of(v[at_second]));
   }
-  if (c.of == of::cross_entropy) losses_in_plain_form(c, indices_of(c), v[at_in], v[at_out]);
+  if (c.of == of::cross_entropy) losses_by_rule(c, indices_of(c), v[at_in], v[at_out]);
   if (c.of == of::cross_entropy_and_gradient) {
-    losses_in_plain_form(c, indices_of(c), v[at_in], v[at_bias]);
+    losses_by_rule(c, indices_of(c), v[at_in], v[at_bias]);
   }
   if (is_loss_gradient(c)) {
-    loss_gradients_in_plain_form(c, indices_of(c), v[at_second], v[at_in], v[at_out]);
+    loss_gradients_by_rule(c, indices_of(c), v[at_second], v[at_in], v[at_out]);
   }
   if (c.of != of::clip_grad_norm) return {};
   const words norms = {norm_of(v[at_in]), norm_of(v[at_second])};
-  const float norm = clipped_in_plain_form(c, norms, 1, {v[at_in], v[at_second]});
+  const float norm = clipped_by_rule(c, norms, 1, {v[at_in], v[at_second]});
   return {{"norm", std::bit_cast<std::uint32_t>(norm)}};
 }
 
