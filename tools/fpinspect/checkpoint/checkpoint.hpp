@@ -22,7 +22,7 @@ struct planned_tensor {
   /// The name in the output: that of the file for a tensor without a name.
   [[nodiscard]] std::string name() const { return in.plain_name(); }
   /// The matrix that is quantized, or would be.
-  [[nodiscard]] matrix_shape matrix() const;
+  [[nodiscard]] matrix_shape matrix() const { return matrix_of(in.info); }
   /// "TE_BLOCK_2D: e4m3, 128x128, scales fp32", "bf16", "as stored".
   [[nodiscard]] std::string outcome() const;
 };

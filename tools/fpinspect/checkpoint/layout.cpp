@@ -82,11 +82,6 @@ std::string quantization_rules::text() const {
              scale_format);
 }
 
-std::string layer_of(const std::string& tensor) {
-  constexpr std::string_view weight = ".weight";
-  return tensor.ends_with(weight) ? tensor.substr(0, tensor.size() - weight.size()) : tensor;
-}
-
 tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape& matrix,
                           const quantization_rules& rules) {
   const bool compressed = l == layout::compressed_tensors;

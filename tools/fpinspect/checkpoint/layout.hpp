@@ -49,7 +49,10 @@ using quantized_layer = std::pair<std::string, const quantization_rules*>;
 json_value quantization_config(layout l, std::span<const quantized_layer> layers);
 
 /// The name of a weight without ".weight"; any other name as it is.
-std::string layer_of(const std::string& tensor);
+inline std::string layer_of(const std::string& tensor) {
+  constexpr std::string_view weight = ".weight";
+  return tensor.ends_with(weight) ? tensor.substr(0, tensor.size() - weight.size()) : tensor;
+}
 
 }  // namespace fpinspect
 

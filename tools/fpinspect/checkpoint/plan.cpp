@@ -119,8 +119,6 @@ void require_layout(layout names, const planned_tensor& tensor) {
 
 }  // namespace
 
-matrix_shape planned_tensor::matrix() const { return matrix_of(in.info); }
-
 std::string planned_tensor::outcome() const {
   if (rules != nullptr) return rules->text();
   return to ? std::string(samebits::name(*to)) : "as stored";

@@ -43,10 +43,6 @@ std::vector<format_id> all_formats() {
   return all;
 }
 
-format_id format_argument(std::string_view option, std::string_view text) {
-  return format_among(option, text, all_formats());
-}
-
 format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among) {
   const auto found = find_format(text);

@@ -76,10 +76,12 @@ Enum& add_enumerator(option_list& add, const char* name, const char* standard,
 
 /// All formats.
 std::vector<format_id> all_formats();
-format_id format_argument(std::string_view option, std::string_view text);
 /// One of the formats in `among`.
 format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among);
+inline format_id format_argument(std::string_view option, std::string_view text) {
+  return format_among(option, text, all_formats());
+}
 /// The parser of one of these formats.
 inline auto one_of(std::vector<format_id> among) {
   return [among = std::move(among)](std::string_view option, std::string_view text) {

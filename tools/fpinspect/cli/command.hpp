@@ -53,7 +53,10 @@ struct command_entry {
 };
 
 /// All subcommands, in the order of the linker.
-std::vector<command_entry>& registered_commands();
+inline std::vector<command_entry>& registered_commands() {
+  static std::vector<command_entry> all;
+  return all;
+}
 
 /// Registers a subcommand. Its file must be in an OBJECT library; the linker drops it from an archive.
 /// Options live as long as their list, so that the function returned may refer to them:

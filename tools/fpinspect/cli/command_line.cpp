@@ -251,11 +251,6 @@ class command_line {
 
 }  // namespace
 
-std::vector<command_entry>& registered_commands() {
-  static std::vector<command_entry> all;
-  return all;
-}
-
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
   return escape_message(text);

@@ -125,10 +125,6 @@ output_file::output_file(std::string_view option, std::string path,
   outputs.push_back(noted);
 }
 
-std::string output_file::shown() const {
-  return is_standard_output() ? "standard output" : escape_path(path_);
-}
-
 void output_file::write(std::span<const std::string_view> parts, output& out) const {
   if (is_standard_output()) {
     for (const std::string_view part : parts) out.write(part);
@@ -194,8 +190,6 @@ output_checkpoint::output_checkpoint(std::string_view option, const std::string&
 }
 
 output_checkpoint::~output_checkpoint() = default;
-
-std::string output_checkpoint::shown() const { return escape_path(path_); }
 
 void output_checkpoint::write(const std::string& name,
                               const std::function<void(staged_file&)>& fill) {

@@ -57,7 +57,9 @@ class output_file {
   /// The index of the extension; 0 for standard output.
   [[nodiscard]] std::size_t extension() const { return extension_; }
   /// The path, as messages show it.
-  [[nodiscard]] std::string shown() const;
+  [[nodiscard]] std::string shown() const {
+    return is_standard_output() ? "standard output" : escape_path(path_);
+  }
 
   /// Writes the complete content, to standard output through `out`. A file appears completely or
   /// not at all. Throws file_error and output_error.
@@ -83,7 +85,7 @@ class output_checkpoint {
   ~output_checkpoint();
 
   [[nodiscard]] bool is_folder() const { return folder_ != nullptr; }
-  [[nodiscard]] std::string shown() const;
+  [[nodiscard]] std::string shown() const { return escape_path(path_); }
 
   /// Writes one file.
   /// @param name  in the folder; not used for an output that is a file

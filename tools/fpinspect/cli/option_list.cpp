@@ -64,10 +64,6 @@ bool& option_list::ascii() {
   return ascii_;
 }
 
-void option_list::refuse(std::function<bool()> broken, std::string message) {
-  rules_.push_back({std::move(broken), std::move(message)});
-}
-
 void option_list::exclude(const std::string& option, std::initializer_list<std::string> others) {
   for (const std::string& other : others) {
     refuse([=, this] { return given(option) && given(other); },

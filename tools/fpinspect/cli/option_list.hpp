@@ -100,7 +100,9 @@ class option_list {
   }
 
   /// Refuses a command line if `broken` returns true.
-  void refuse(std::function<bool()> broken, std::string message);
+  void refuse(std::function<bool()> broken, std::string message) {
+    rules_.push_back({std::move(broken), std::move(message)});
+  }
   /// Refuses the option together with any of the others.
   void exclude(const std::string& option, std::initializer_list<std::string> others);
   /// Refuses the options unless `holds` returns true. `what` describes the condition.

@@ -24,15 +24,6 @@ std::string code_text(format_id format, std::uint64_t code) {
   return text;
 }
 
-std::uint64_t significant_bits(format_id format, std::uint64_t code) {
-  const std::uint64_t all = ~std::uint64_t{0} >> (64 - code_bits(format));
-  return code & (all << spec_of(format).padding_bits);
-}
-
-std::string rule_text(const convert_options& rule) {
-  return cat(rule.rounding, ", ", rule.overflow, ", ", rule.nan);
-}
-
 json_object rule_json(const convert_options& rule) {
   json_object members = {
       {"round", name(rule.rounding)}, {"overflow", name(rule.overflow)}, {"nan", name(rule.nan)}};
@@ -63,11 +54,6 @@ code_fields fields_of(format_id format, std::uint64_t code) {
           binary_digits(compact, spec.mantissa_bits)};
 }
 
-std::optional<double> finite_value(format_id format, std::uint64_t code) {
-  if (!is_finite(format, code)) return std::nullopt;
-  return decode_double(format, code);
-}
-
 std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
   const auto value = finite_value(format, code);
   if (!value) return std::nullopt;
@@ -92,8 +78,6 @@ std::string number_line(const std::string& label, format_id format, std::uint64_
                                 left(value_text(format, code), 26), note)) +
          "\n";
 }
-
-std::string power_text(int exponent) { return cat("2^", exponent); }
 
 void count_flags(flag_counts& counts, flags raised) {
   for (std::size_t f = 0; f < counts.size(); ++f)

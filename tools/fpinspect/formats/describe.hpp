@@ -26,10 +26,15 @@ inline void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
 std::string code_text(format_id format, std::uint64_t code);
 
 /// The code with all bits cleared that reading ignores: padding, and bits above the format's width.
-std::uint64_t significant_bits(format_id format, std::uint64_t code);
+inline std::uint64_t significant_bits(format_id format, std::uint64_t code) {
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - code_bits(format));
+  return code & (all << spec_of(format).padding_bits);
+}
 
 /// "nearest_even, ieee, canonical"
-std::string rule_text(const convert_options& rule);
+inline std::string rule_text(const convert_options& rule) {
+  return cat(rule.rounding, ", ", rule.overflow, ", ", rule.nan);
+}
 /// The members round, overflow and nan; those of the random bits if rounding is stochastic.
 json_object rule_json(const convert_options& rule);
 
@@ -45,7 +50,9 @@ struct code_fields {
 code_fields fields_of(format_id format, std::uint64_t code);
 
 /// The value of a code if it is finite.
-std::optional<double> finite_value(format_id format, std::uint64_t code);
+inline std::optional<double> finite_value(format_id format, std::uint64_t code) {
+  return is_finite(format, code) ? std::optional(decode_double(format, code)) : std::nullopt;
+}
 
 /// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
 /// NaN and infinities.
@@ -67,7 +74,7 @@ std::string number_line(const std::string& label, format_id format, std::uint64_
 inline int exponent_of(double x) { return std::ilogb(x); }
 
 /// "2^-14"
-std::string power_text(int exponent);
+inline std::string power_text(int exponent) { return cat("2^", exponent); }
 
 struct named_flag {
   flags flag;

@@ -76,19 +76,11 @@ matrix_shape judged_matrix_of(const tensor_info& info, bool of_weight) {
   return {static_cast<std::int64_t>(info.shape.front()), static_cast<std::int64_t>(rest)};
 }
 
-std::string shape_text(const matrix_shape& shape) {
-  return cat("[", shape.rows, ", ", shape.cols, "]");
-}
-
 std::uint64_t scale_bits_of(const recipe& rules, const matrix_shape& matrix) {
   if (rules.tile == tile_shape{0, 0}) return 0;
   const matrix_shape scales = scales_shape(matrix.rows, matrix.cols, rules.tile);
   const int bits = spec_of(rules.scale_format).storage_bits;
   return static_cast<std::uint64_t>(scales.rows * scales.cols * bits);
-}
-
-bool is_quantizable(format_id format) {
-  return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
 }
 
 void require_quantizable(format_id format, const std::string& input) {
@@ -112,13 +104,6 @@ source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape) 
   const void* const data = direct ? direct->data() : m.read.data();
   m.view = view_of_codes(tensor.format(), data, shape.rows, shape.cols);
   return m;
-}
-
-quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
-                                  const const_matrix_view& in, const executor& where) {
-  quantize_statistics statistics;
-  samebits::quantize(in, {.codes = {.format = to}, .statistics = &statistics}, preset.rules, where);
-  return statistics;
 }
 
 bool is_zero_tile(const const_matrix_view& in, const tile_shape& tile, std::int64_t tile_row,
@@ -181,21 +166,6 @@ std::optional<double> sqnr_db(double signal, double noise) {
   const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);
   if (!usable) return std::nullopt;
   return 10.0 * std::log10(signal / noise);
-}
-
-double sqnr::level() const {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  return db.value_or(exact || empty ? infinity : -infinity);
-}
-
-std::string sqnr::text(const char* none) const {
-  if (db) return cat(fixed(*db, 1), " dB");
-  return exact ? "exact" : none;
-}
-
-std::optional<std::string> sqnr::note() const {
-  if (db) return std::nullopt;
-  return exact ? "exact" : reason;
 }
 
 sqnr sqnr_of(const quantize_statistics& s, bool saturating) {

@@ -40,13 +40,17 @@ inline std::vector<std::uint64_t> extents_of(const matrix_shape& shape) {
   return {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)};
 }
 /// "[64, 576]"
-std::string shape_text(const matrix_shape& shape);
+inline std::string shape_text(const matrix_shape& shape) {
+  return cat("[", shape.rows, ", ", shape.cols, "]");
+}
 
 /// Bits of the scales of all tiles; 0 for one scale of the whole matrix.
 std::uint64_t scale_bits_of(const recipe& rules, const matrix_shape& matrix);
 
 /// Whether elements of this format can be quantized: fp32, fp16 or bf16.
-bool is_quantizable(format_id format);
+inline bool is_quantizable(format_id format) {
+  return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
+}
 
 /// Throws file_error for elements that cannot be quantized; `input` names the file.
 void require_quantizable(format_id format, const std::string& input);
@@ -66,8 +70,12 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
 }
 
 /// What a preset does to a matrix.
-quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
-                                  const const_matrix_view& in, const executor& where);
+inline quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
+                                         const const_matrix_view& in, const executor& where) {
+  quantize_statistics statistics;
+  samebits::quantize(in, {.codes = {.format = to}, .statistics = &statistics}, preset.rules, where);
+  return statistics;
+}
 
 /// Whether all elements of a tile, which have at most 32 bits, are +0 or -0.
 bool is_zero_tile(const const_matrix_view& in, const tile_shape& tile, std::int64_t tile_row,
@@ -119,11 +127,20 @@ struct sqnr {
 
   /// The ratio for conditions: infinity if there is nothing to lose, minus infinity if it is
   /// missing for another reason, so that every `sqnr<X` holds.
-  [[nodiscard]] double level() const;
+  [[nodiscard]] double level() const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return db.value_or(exact || empty ? infinity : -infinity);
+  }
   /// "34.2 dB", "exact" or `none`.
-  [[nodiscard]] std::string text(const char* none = "-") const;
+  [[nodiscard]] std::string text(const char* none = "-") const {
+    if (db) return cat(fixed(*db, 1), " dB");
+    return exact ? "exact" : none;
+  }
   /// The JSON note beside a null ratio: "exact" or the reason. Nothing if there is a ratio.
-  [[nodiscard]] std::optional<std::string> note() const;
+  [[nodiscard]] std::optional<std::string> note() const {
+    if (db) return std::nullopt;
+    return exact ? "exact" : reason;
+  }
 };
 
 /// The ratio from the statistics of a quantization.

@@ -58,25 +58,9 @@ void svg_picture::rect(std::string_view css_class, double x, double y, double wi
                  attribute("width", width), attribute("height", height), "/>");
 }
 
-void svg_picture::line(std::string_view css_class, double x1, double y1, double x2, double y2) {
-  path(css_class, "M", coordinate(x1), " ", coordinate(y1), "L", coordinate(x2), " ",
-       coordinate(y2));
-}
-
-void svg_picture::begin_group(double x, double y, double scale) {
-  shapes_ += cat("<g transform=\"translate(", coordinate(x), " ", coordinate(y), ")scale(",
-                 general(scale, 6), ")\">");
-}
-
-void svg_picture::end_group() { shapes_ += "</g>"; }
-
 std::string svg_picture::tag(std::string_view more) const {
   return cat("<svg", more, " viewBox=\"0 0 ", coordinate(width_), " ", coordinate(height_),
              R"(" role="img" aria-label=")", markup_text(cat(title_, ". ", description_)), "\">");
-}
-
-std::string svg_picture::element() const {
-  return cat(tag(" class=\"picture\""), shapes_, "</svg>\n");
 }
 
 std::string svg_picture::document() const {

@@ -46,7 +46,10 @@ class svg_picture {
     text("middle", x, y + 16, label);
   }
   void rect(std::string_view css_class, double x, double y, double width, double height);
-  void line(std::string_view css_class, double x1, double y1, double x2, double y2);
+  void line(std::string_view css_class, double x1, double y1, double x2, double y2) {
+    path(css_class, "M", coordinate(x1), " ", coordinate(y1), "L", coordinate(x2), " ",
+         coordinate(y2));
+  }
   /// @param data  the attribute `d`
   template <class... Parts>
   void path(std::string_view css_class, const Parts&... data) {
@@ -59,11 +62,16 @@ class svg_picture {
                    markup_text(cat(words...)), "</text>");
   }
   /// Shapes until end_group() are in units of `scale`, from (x, y).
-  void begin_group(double x, double y, double scale);
-  void end_group();
+  void begin_group(double x, double y, double scale) {
+    shapes_ += cat("<g transform=\"translate(", coordinate(x), " ", coordinate(y), ")scale(",
+                   general(scale, 6), ")\">");
+  }
+  void end_group() { shapes_ += "</g>"; }
 
   /// An element for a page that has picture_style().
-  [[nodiscard]] std::string element() const;
+  [[nodiscard]] std::string element() const {
+    return cat(tag(" class=\"picture\""), shapes_, "</svg>\n");
+  }
   /// A file of its own.
   [[nodiscard]] std::string document() const;
 

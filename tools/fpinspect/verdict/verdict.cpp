@@ -21,10 +21,6 @@ int zero_tie_of(format_id format) {
 
 }  // namespace
 
-void add(binades& sum, const binades& more) {
-  for (const auto& [exponent, counts] : more) sum[exponent].add(counts);
-}
-
 scale_loss loss_at(const binades& elements, int log2) {
   scale_loss loss = {.log2 = log2, .underflow = underflow_at(elements, log2, format_id::fp16)};
   for (const auto& [exponent, counts] : elements) {
@@ -192,17 +188,13 @@ std::optional<double> choice_effect::db() const {
   return signal > 0 && std::isfinite(ratio) ? 10.0 * std::log10(ratio) : 0.0;
 }
 
-bool stays_as_stored(const tensor_evidence& tensor, choice c) {
-  return (is_recipe(c) && !tensor.takes_fp8()) || tensor.bits <= spec_of(c).bits;
-}
-
 std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence> tensors,
                                                 const need& wanted) {
   binades all;
   std::optional<std::size_t> limit;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!is_gradient(tensors[i]) || tensors[i].stats.binades.empty()) continue;
-    add(all, tensors[i].stats.binades);
+    for (const auto& [exponent, counts] : tensors[i].stats.binades) all[exponent].add(counts);
     if (!limit || tensors[i].stats.amax > tensors[*limit].stats.amax) limit = i;
   }
   if (!limit) return std::nullopt;

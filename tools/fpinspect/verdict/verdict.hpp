@@ -18,9 +18,6 @@ inline constexpr int usual_ceiling_log2 = 24;
 /// Finite non-zero elements by e = floor(log2(|x|)).
 using binades = std::map<int, binade_counts>;
 
-/// Adds the counts of `more`.
-void add(binades& sum, const binades& more);
-
 /// What fp16 loses of the elements times 2^log2, rounded to nearest even.
 struct scale_loss {
   int log2 = 0;
@@ -212,6 +209,8 @@ const choice_effect* chosen_effect(const verdict& v, const tensor_evidence& tens
 
 /// Whether a tensor keeps its stored elements under a choice: it takes no FP8 and the choice is FP8, or
 /// its elements already have no more bits than the choice.
-bool stays_as_stored(const tensor_evidence& tensor, choice c);
+inline bool stays_as_stored(const tensor_evidence& tensor, choice c) {
+  return (is_recipe(c) && !tensor.takes_fp8()) || tensor.bits <= spec_of(c).bits;
+}
 
 }  // namespace fpinspect

@@ -84,10 +84,6 @@ std::string wrapped(std::string_view text, std::string_view indent, std::size_t 
   return result + line;
 }
 
-std::string number_of(std::uint64_t count, std::string_view noun) {
-  return cat(count, " ", noun, count == 1 ? "" : "s");
-}
-
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -107,11 +103,6 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
     escaped += c;
   }
   return ::fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
-}
-
-void add_count(std::string& list, std::uint64_t count, std::string_view what,
-               std::string_view separator) {
-  if (count != 0) list += cat(list.empty() ? "" : separator, count, " ", what);
 }
 
 }  // namespace fpinspect

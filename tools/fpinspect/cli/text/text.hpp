@@ -47,11 +47,15 @@ std::string percent(std::uint64_t part, std::uint64_t whole);
 std::string wrapped(std::string_view text, std::string_view indent, std::size_t width);
 
 /// "1 value", "2 values": a count and its noun, whose plural ends in s.
-std::string number_of(std::uint64_t count, std::string_view noun);
+inline std::string number_of(std::uint64_t count, std::string_view noun) {
+  return cat(count, " ", noun, count == 1 ? "" : "s");
+}
 
 /// Appends a count and what it counts to a list: "3 NaN, 1 Inf". Counts of 0 are left out.
-void add_count(std::string& list, std::uint64_t count, std::string_view what,
-               std::string_view separator = ", ");
+inline void add_count(std::string& list, std::uint64_t count, std::string_view what,
+                      std::string_view separator = ", ") {
+  if (count != 0) list += cat(list.empty() ? "" : separator, count, " ", what);
+}
 
 /// "a, b, c": the texts of all elements.
 template <class Range, class Text = std::identity>

@@ -199,14 +199,6 @@ void interpret(shown_tensor& tensor, const std::string& from, from_scope scope) 
 
 }  // namespace
 
-std::string shown_tensor::title() const {
-  return info.name.empty() ? shown_path(path) : escape(info.name, 256);
-}
-
-std::string shown_tensor::plain_name() const {
-  return info.name.empty() ? path.stem().string() : info.name;
-}
-
 std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
   std::vector<shown_tensor> chosen = choose(wanted);
   const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
@@ -298,12 +290,6 @@ std::string size_text(std::span<const shown_tensor> tensors) {
              unread == 0 ? "" : cat(", ", unread, " not read"));
 }
 
-std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors) {
-  std::uint64_t bytes = 0;
-  for (const shown_tensor& tensor : tensors) bytes += tensor.has_numbers() ? tensor.info.bytes : 0;
-  return bytes;
-}
-
 void require_match(const char* option, const std::string& pattern,
                    const std::vector<shown_tensor>& tensors) {
   const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& tensor) {
@@ -355,10 +341,6 @@ cast_statistics statistics_of(const shown_tensor& tensor, statistics_request req
                   [&](const const_matrix_view& part) { pass.add(part); });
   } while (pass.again());
   return pass.result();
-}
-
-bool has_columns(const tensor_info& info, std::uint64_t most) {
-  return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
 }
 
 }  // namespace fpinspect

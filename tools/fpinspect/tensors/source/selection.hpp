@@ -17,10 +17,14 @@ struct shown_tensor : source_tensor {
 
   [[nodiscard]] bool has_numbers() const { return note.empty(); }
   /// The name, escaped for a terminal; the escaped path for a tensor without a name.
-  [[nodiscard]] std::string title() const;
+  [[nodiscard]] std::string title() const {
+    return info.name.empty() ? shown_path(path) : escape(info.name, 256);
+  }
   /// The name to guess from and to match: that of the file, without extension, if the tensor has
   /// none.
-  [[nodiscard]] std::string plain_name() const;
+  [[nodiscard]] std::string plain_name() const {
+    return info.name.empty() ? path.stem().string() : info.name;
+  }
 };
 
 /// The tensors that a subcommand is asked for.
@@ -61,7 +65,11 @@ std::string heading_of(const std::vector<shown_tensor>& tensors);
 /// "3 tensors, 4096 values, 2 not read"
 std::string size_text(std::span<const shown_tensor> tensors);
 /// Bytes of the tensors that have numbers.
-std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors);
+inline std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors) {
+  std::uint64_t bytes = 0;
+  for (const shown_tensor& tensor : tensors) bytes += tensor.has_numbers() ? tensor.info.bytes : 0;
+  return bytes;
+}
 
 /// Refuses a pattern that matches no tensor.
 /// @throws usage_error  the message names `option`
@@ -76,6 +84,8 @@ cast_statistics statistics_of(const shown_tensor& tensor, statistics_request req
                               const executor& where);
 
 /// Whether the tensor is a matrix with elements, and with at most this many columns.
-bool has_columns(const tensor_info& info, std::uint64_t most);
+inline bool has_columns(const tensor_info& info, std::uint64_t most) {
+  return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
+}
 
 }  // namespace fpinspect

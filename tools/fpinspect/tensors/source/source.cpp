@@ -80,10 +80,6 @@ std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path
   return shared(tensor_reader::open(STDIN_FILENO, shown_path(path)));
 }
 
-std::string shown_path(const std::filesystem::path& path) {
-  return path == "-" ? "standard input" : escape_path(path);
-}
-
 tensor_location locate(const std::string& input) {
   const std::size_t split = input.rfind('#');
   std::error_code ignored;
@@ -130,10 +126,6 @@ std::optional<element_reading> reading_of(const tensor_info& info, std::string_v
   refuse_if(bits && *bits != wanted, option, ": codes of ", asked, " have ", wanted,
             " bits, the elements", of, " are ", type);
   return element_reading{asked, false};
-}
-
-std::string_view type_text(const tensor_info& info, const element_reading& how) {
-  return how.integer_values ? tensor_file::name(info.type) : name(how.format);
 }
 
 std::optional<std::uint64_t> source_tensor::find_inexact_integer() const {

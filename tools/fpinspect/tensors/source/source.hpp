@@ -33,7 +33,9 @@ struct tensor_location {
 std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path);
 
 /// The path, as messages show it.
-std::string shown_path(const std::filesystem::path& path);
+inline std::string shown_path(const std::filesystem::path& path) {
+  return path == "-" ? "standard input" : escape_path(path);
+}
 
 /// Splits at the last #, unless a file has the whole of `input` as its name.
 tensor_location locate(const std::string& input);
@@ -73,7 +75,9 @@ std::optional<element_reading> reading_of(const tensor_info& info, std::string_v
 dtype own_type(format_id format);
 
 /// The name of the element type: "bf16", or "U8" for integer values.
-std::string_view type_text(const tensor_info& info, const element_reading& how);
+inline std::string_view type_text(const tensor_info& info, const element_reading& how) {
+  return how.integer_values ? tensor_file::name(info.type) : name(how.format);
+}
 
 /// The coordinates of an element: "[17, 254]".
 std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape);

@@ -101,11 +101,6 @@ std::vector<condition> conditions_argument(const std::vector<std::string>& texts
   return result;
 }
 
-bool need::allows(std::uint64_t lost, std::uint64_t nonzero) const {
-  if (lost == 0) return true;
-  return 100.0 * static_cast<double>(lost) < underflow_percent * static_cast<double>(nonzero);
-}
-
 need need_argument(const std::vector<std::string>& texts) {
   need result;
   for (const std::string& text : texts) {

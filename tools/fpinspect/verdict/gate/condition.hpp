@@ -46,7 +46,10 @@ struct need {
   double underflow_percent = 1.0;  ///< of the non-zero elements, fewer than this may become 0
 
   /// Whether `lost` of `nonzero` elements are few enough. No loss always is.
-  [[nodiscard]] bool allows(std::uint64_t lost, std::uint64_t nonzero) const;
+  [[nodiscard]] bool allows(std::uint64_t lost, std::uint64_t nonzero) const {
+    if (lost == 0) return true;
+    return 100.0 * static_cast<double>(lost) < underflow_percent * static_cast<double>(nonzero);
+  }
 };
 
 /// The default, changed by each text in turn.

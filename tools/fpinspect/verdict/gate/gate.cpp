@@ -30,11 +30,6 @@ void gate::add(std::string_view figure, std::string_view subject, const std::str
   }
 }
 
-void gate::add_failure(const std::string& tensor, const std::string& reason) {
-  if (is_empty()) return;
-  if (incomparable_++ == 0) first_incomparable_ = cat(tensor, ": ", reason);
-}
-
 json_value gate::json() const {
   return json_rows(outcomes_, [](const outcome& o) {
     const bool any = o.failed != 0;

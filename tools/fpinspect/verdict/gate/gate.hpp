@@ -35,8 +35,6 @@ class gate {
       : gate(conditions_argument(texts, std::vector<figure_spec>(figures.begin(), figures.end()))) {
   }
 
-  [[nodiscard]] bool is_empty() const { return outcomes_.empty(); }
-
   /// Notes the value of a figure of one tensor.
   ///
   /// @param subject  the format that the figure is about, or empty
@@ -57,7 +55,10 @@ class gate {
   }
 
   /// Notes a tensor whose figures cannot be had. It fails whatever the conditions are.
-  void add_failure(const std::string& tensor, const std::string& reason);
+  void add_failure(const std::string& tensor, const std::string& reason) {
+    if (outcomes_.empty()) return;
+    if (incomparable_++ == 0) first_incomparable_ = cat(tensor, ": ", reason);
+  }
 
   /// The member `fail_if`.
   [[nodiscard]] json_value json() const;

@@ -133,10 +133,6 @@ std::string need_sentence(const need& wanted) {
              " of the non-zero values in every tensor (--need). Figures: the worst tensor's.");
 }
 
-std::string db_text(const std::optional<double>& db) {
-  return db ? cat(fixed(*db, 1), " dB") : "exact";
-}
-
 role_summary summary_of(const verdict& v, const role_verdict& r) {
   role_summary result;
   if (!r.chosen) {

@@ -15,7 +15,9 @@ namespace fpinspect {
 std::string need_sentence(const need& wanted);
 
 /// "31.5 dB" or "exact".
-std::string db_text(const std::optional<double>& db);
+inline std::string db_text(const std::optional<double>& db) {
+  return db ? cat(fixed(*db, 1), " dB") : "exact";
+}
 
 /// The choice for a role. Figures are those of the worst tensor.
 struct role_summary {
