@@ -29,7 +29,8 @@ SAMEBITS_INLINE std::uint64_t random_index(const random_stream& random, std::uin
 
 /// The elements [row, row + rows) x [col, col + cols) of a view.
 template <class View>
-View part_of(View v, std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t cols) {
+SAMEBITS_INLINE View part_of(View v, std::int64_t row, std::int64_t col, std::int64_t rows,
+                             std::int64_t cols) {
   v.data = element_at(v, row, col);
   v.rows = rows;
   v.cols = cols;

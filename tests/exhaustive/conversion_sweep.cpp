@@ -2,6 +2,7 @@
 // code of 8 and 16 bits into every format; from fp32 each threshold with its neighbours, all NaN
 // samples, and the whole range in prime steps, or all 2^32 codes with SAMEBITS_SWEEP_STRIDE=1 in the
 // environment. Stochastic rounding of fp16 codes. Arrays of more than 2^31 elements.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,6 +162,23 @@ TEST_P(ConvertThresholds, NeighboursAndPrimeSteps) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+/// Expectations with one threshold one code off: what a wrong conversion looks like.
+TEST(PlantedThreshold, IsFoundAmongNeighboursAndInSteps) {
+  oracle::step_function f =
+      oracle::make_step_function(oracle_of(format_id::fp32), oracle_of(format_id::e4m3), {});
+  const std::uint32_t wrong = 0x80000000u + f.negative.at(60).first++;
+  const code_steps steps(f);
+  const conversion_case c{format_id::fp32, format_id::e4m3, 0, {}};
+  ::testing::TestPartResultArray failures;
+  {
+    const ::testing::ScopedFakeTestPartResultReporter here(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+    expect_codes(c, {wrong}, steps.at({wrong}));
+    expect_swept(c, steps, wrong % 1009, 1009, "reference");
+  }
+  EXPECT_EQ(failures.size(), 2);
 }
 
 /// All but fp64 and fp32, into which every fp32 value goes as it is.

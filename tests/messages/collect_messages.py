@@ -16,8 +16,9 @@ FOLDERS = ("include", "backends", "tools/fpinspect", "tools/tensor_file")
 SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 LISTING = pathlib.Path(__file__).with_name("messages.txt")
 # A throw, or a call of a function that throws, of tools/tensor_file/error.hpp or of fpinspect.
-THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content)))\s*([({])")
-# A call of backends/dispatch/refuse.hpp: its parts stand one behind the other, those of the last two behind a condition.
+THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content|line)))\s*([({])")
+# A call of backends/dispatch/refuse.hpp: its parts stand one behind the other, behind a
+# condition where the name ends in _if, and in require.
 REFUSAL = re.compile(r"(?<!void )(?<!finder::)\b(refuse|refuse_if|refuse_value_if|refuse_content_if|require)(?:<([a-z_]+)>)?\s*(\()")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 

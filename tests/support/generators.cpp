@@ -8,7 +8,8 @@
 namespace samebits::support {
 
 random_bits draw_random(const word_source& next) {
-  const int k = 1 + static_cast<int>(next() % (next() % 2 == 0 ? 32 : 4));
+  const int most = next() % 2 == 0 ? 32 : 4;
+  const int k = 1 + static_cast<int>(next() % static_cast<std::uint64_t>(most));
   const std::uint64_t limit = std::uint64_t{1} << k;
   const std::uint64_t r = next() % 8 == 0 ? (next() % 2 == 0 ? 0 : limit - 1) : next() % limit;
   return {static_cast<std::uint32_t>(r), k};

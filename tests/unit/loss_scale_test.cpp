@@ -70,8 +70,10 @@ void run(const std::string& words) {
     } else {
       std::string kind;
       in >> kind;
+      const bool exponent = kind.starts_with("2^");
+      EXPECT_TRUE(exponent || kind == "good" || kind == "bad" || kind == "loss") << kind;
       step_observation seen = kind == "bad" ? bad : kind == "loss" ? bad_loss : good;
-      if (kind.starts_with("2^")) seen.amax = numerics::power_of_two(std::stoi(kind.substr(2)));
+      if (exponent) seen.amax = numerics::power_of_two(std::stoi(kind.substr(2)));
       for (int n = std::stoi(word); n > 0; --n) last = c.step(seen);
     }
   }

@@ -28,7 +28,7 @@ template <class T>
 __device__ __forceinline__ T from_other_block(const T* p) {
   using word = std::conditional_t<sizeof(T) % 16 == 0, ulonglong2, unsigned long long>;
   static_assert(sizeof(T) % sizeof(word) == 0);
-  T x;
+  alignas(sizeof(word)) T x;
 #pragma unroll
   for (unsigned i = 0; i < sizeof(T) / sizeof(word); ++i) {
     reinterpret_cast<word*>(&x)[i] = __ldcg(reinterpret_cast<const word*>(p) + i);

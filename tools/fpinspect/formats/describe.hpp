@@ -1,6 +1,7 @@
 // Codes and properties of formats as the subcommands print them, and what rounding to them does.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 
 #include "fpinspect/output/json.hpp"
