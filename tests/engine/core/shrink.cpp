@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <sstream>
-#include <utility>
 
 #include "engine/inputs/families.hpp"
 
 namespace samebits::support {
 namespace {
+
+using stage = shrinking_problem::stage;
 
 std::int64_t elements_of(const case_buffer& b) {
   return b.memory.layout().rows * b.memory.layout().cols;
@@ -18,83 +19,84 @@ std::uint64_t code_of(const case_buffer& b, std::int64_t element) {
   return b.memory.load(b.memory.layout().at(element));
 }
 
-class search {
- public:
-  search(problem failing, const std::function<attempt(const problem&)>& attempt_of)
-      : now_(std::move(failing)), attempt_of_(attempt_of) {}
-
-  problem smallest() {
-    take_simpler_cases();
-    memory_ = now_.memory();
-    for (std::size_t b = 0; b < memory_.size(); ++b) {
-      if (memory_[b].use == buffer_use::given) set_zeros(b);
-    }
-    for (std::size_t b = 0; b < memory_.size(); ++b) {
-      if (memory_[b].use == buffer_use::given) take_simpler_codes(b);
-    }
-    return now_;
-  }
-
- private:
-  void take_simpler_cases() {
-    for (std::size_t number = 0; goes_on_;) {
-      problem simpler = now_;
-      simpler.what = now_.what->simpler(number++);
-      if (!simpler.what) return;
-      if (succeeds(simpler)) number = 0;
-    }
-  }
-  void set_zeros(std::size_t buffer) {
-    const std::int64_t elements = elements_of(memory_[buffer]);
-    for (std::int64_t length = elements; length > 0; length /= 2) {
-      for (std::int64_t first = 0; first < elements && goes_on_; first += length) {
-        const std::int64_t count = std::min(length, elements - first);
-        bool zeros = true;
-        for (std::int64_t i = first; i < first + count; ++i) {
-          zeros = zeros && code_of(memory_[buffer], i) == 0;
-        }
-        if (!zeros) set({buffer, first, count, 0});
-      }
-    }
-  }
-  void take_simpler_codes(std::size_t buffer) {
-    const std::int64_t elements = elements_of(memory_[buffer]);
-    for (std::int64_t i = 0; i < elements && goes_on_; ++i) {
-      for (bool found = true; found && goes_on_;) {
-        found = false;
-        for (const std::uint64_t code :
-             simpler_codes(memory_[buffer].memory.format(), code_of(memory_[buffer], i))) {
-          found = goes_on_ && set({buffer, i, 1, code});
-          if (found) break;
-        }
-      }
-    }
-  }
-
-  bool set(const patch& codes) {
-    problem simpler = now_;
-    simpler.codes.push_back(codes);
-    if (!succeeds(simpler)) return false;
-    memory_ = now_.memory();
-    return true;
-  }
-  bool succeeds(const problem& simpler) {
-    const attempt made = attempt_of_(simpler);
-    goes_on_ = made.goes_on;
-    if (made.fails) now_ = simpler;
-    return made.fails;
-  }
-
-  problem now_;
-  const std::function<attempt(const problem&)>& attempt_of_;
-  buffers memory_;
-  bool goes_on_ = true;
-};
-
 }  // namespace
 
-problem shrunk(problem failing, const std::function<attempt(const problem&)>& attempt_of) {
-  return search(std::move(failing), attempt_of).smallest();
+std::int64_t simpler_problems::elements() const { return elements_of(memory_[now_.buffer]); }
+std::uint64_t simpler_problems::code(std::int64_t element) const {
+  return code_of(memory_[now_.buffer], element);
+}
+
+void simpler_problems::enter(stage next) {
+  now_.at = next;
+  now_.buffer = 0;
+  now_.length = now_.element = 0;
+  candidate_ = 0;
+}
+
+/// Goes on to the next given buffer with elements; false behind the last.
+bool simpler_problems::next_buffer() {
+  if (memory_.empty()) memory_ = now_.what.memory();
+  while (now_.buffer < memory_.size() &&
+         (memory_[now_.buffer].use != buffer_use::given || elements() == 0)) {
+    ++now_.buffer;
+  }
+  return now_.buffer < memory_.size();
+}
+
+std::optional<shrinking_problem> simpler_problems::next() {
+  if (now_.at == stage::cases) {
+    if (auto found = next_case()) return found;
+    enter(stage::zeros);
+  }
+  if (now_.at == stage::zeros) {
+    if (auto found = next_zeros()) return found;
+    enter(stage::elements);
+  }
+  return next_element();
+}
+
+std::optional<shrinking_problem> simpler_problems::next_case() {
+  shrinking_problem simpler = now_;
+  simpler.what.what = now_.what.what->simpler(candidate_++);
+  if (!simpler.what.what) return std::nullopt;
+  return simpler;
+}
+
+std::optional<shrinking_problem> simpler_problems::next_zeros() {
+  for (; next_buffer(); ++now_.buffer, now_.length = now_.element = 0) {
+    if (now_.length == 0) now_.length = elements();
+    for (; now_.length > 0; now_.length /= 2, now_.element = 0) {
+      while (now_.element < elements()) {
+        const std::int64_t first = now_.element;
+        const std::int64_t count = std::min(now_.length, elements() - first);
+        now_.element += count;
+        bool zeros = true;
+        for (std::int64_t i = first; i < first + count; ++i) zeros = zeros && code(i) == 0;
+        if (zeros) continue;
+        shrinking_problem simpler = now_;
+        simpler.what.codes.push_back({now_.buffer, first, count, 0});
+        return simpler;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<shrinking_problem> simpler_problems::next_element() {
+  for (; next_buffer(); ++now_.buffer, now_.element = 0) {
+    for (; now_.element < elements(); ++now_.element, candidate_ = 0, simpler_.clear()) {
+      if (simpler_.empty()) {
+        const format_id format = memory_[now_.buffer].memory.format();
+        candidate_ = 0;
+        simpler_ = simpler_codes(format, code(now_.element));
+      }
+      if (candidate_ == simpler_.size()) continue;
+      shrinking_problem simpler = now_;
+      simpler.what.codes.push_back({now_.buffer, now_.element, 1, simpler_[candidate_++]});
+      return simpler;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string codes_text(const problem& p) {

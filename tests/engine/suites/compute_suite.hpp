@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/compare.hpp"
 #include "engine/core/sweeps.hpp"
 #include "engine/definition.hpp"
 #include "engine/suites/rapidcheck.hpp"

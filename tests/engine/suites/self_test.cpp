@@ -8,7 +8,6 @@
 
 #include "engine/cases/convert.hpp"
 #include "engine/cases/operations.hpp"
-#include "engine/core/compare.hpp"
 #include "engine/suites/rapidcheck.hpp"
 
 namespace samebits::support {
@@ -136,9 +135,10 @@ TEST(OperationCheck, WhatGoesWrongInABatchOnlyIsSaid) {
 
 TEST(OperationCheck, OtherBytesThanTheGuardsSurroundSomeProblems) {
   std::set<std::byte> seen;
-  for (std::uint64_t seed = 9; seed < 109; ++seed) {
-    const problem p = draw_problem(convert_operation({}), seed);
-    for (const case_buffer& b : p.memory()) seen.insert(b.memory.bytes().back());
+  const bool no = false;
+  for (const shrinking_problem& p :
+       problem_batches(convert_operation({}), 9, 100, no)({}, 0).value().problems) {
+    for (const case_buffer& b : p.what.memory()) seen.insert(b.memory.bytes().back());
   }
   EXPECT_EQ(seen.size(), 5u);
 }

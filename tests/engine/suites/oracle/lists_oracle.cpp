@@ -9,7 +9,6 @@
 #include "oracle/list.hpp"
 #include "oracle/philox.hpp"
 #include "oracle/sum_tree.hpp"
-#include "support/property.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
