@@ -49,7 +49,7 @@ scaling_settings draw_settings(const word_source& next) {
       return apex_amp_scaling{.init_scale = init, .scale_window = few(), .min_loss_scale = least};
     case 4:
       return megatron_scaling{.initial_scale = init,
-                              .min_scale = least,
+                              .min_scale = std::min(least, init),
                               .growth_factor = growth,
                               .backoff_factor = backoff,
                               .growth_interval = few(),

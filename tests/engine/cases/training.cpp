@@ -85,6 +85,7 @@ training_case draw_on_device(const word_source& next) {
   constexpr of losses[] = {of::cross_entropy, of::cross_entropy_gradient,
                            of::cross_entropy_and_gradient};
   c.of = one_of(losses, next);
+  c.second = draw_written(c.in.rows, c.in.cols, next);  // that of a list had rows of its own
   if (c.in.rows > 65536) c.in = c.second = dense_layout(1 + below(300, next), 1 + below(40, next));
   if (below(8, next) != 0) return c;
   const std::int64_t rows = 1 + below(4, next), cols = 1 + below(14'000, next);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -136,9 +137,14 @@ inline check_report check_operation(const array_operation& op, array_target& tar
     params.seed = first;
     params.maxSuccess = 1;
     detail::quiet_listener listener;
-    rc::detail::checkProperty(rc::detail::toProperty([&] { run(*generator); }), {}, params,
-                              listener);
+    const rc::detail::TestResult result = rc::detail::checkProperty(
+        rc::detail::toProperty([&] { run(*generator); }), {}, params, listener);
     report.cases += count;
+    if (!report.failure.empty() || result.is<rc::detail::SuccessResult>()) continue;
+    std::ostringstream text;  // nothing was compared: a case cannot be drawn, or the judge throws
+    rc::detail::printResultMessage(result, text);
+    report.failure = op.name + ": cases from seed " + std::to_string(first) + " on: " + text.str();
+    return report;
   }
   if (report.failure.empty()) return report;
   const bool alone = report.smallest.size() == 1;
