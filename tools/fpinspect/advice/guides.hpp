@@ -218,7 +218,7 @@ struct precision_choice {
     const std::string_view name = format == "fp32"  ? "fp32"
                                   : format == "fp8" ? "transformer-engine"
                                                     : "apex-o1";
-    return *std::ranges::find(memory_schemes(), name, &memory_scheme::name);
+    return *std::ranges::find(memory_schemes, name, &memory_scheme::name);
   }
 };
 

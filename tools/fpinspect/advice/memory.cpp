@@ -10,13 +10,13 @@ namespace {
 memory_scheme scheme_argument(const std::string& text) {
   refuse_value_if(!text.empty() && text.front() >= '0' && text.front() <= '9', "SCHEME", text,
                   "is a number; a number of parameters stands behind --parameters");
-  return row_argument("SCHEME", text, memory_schemes());
+  return row_argument("SCHEME", text, memory_schemes);
 }
 
 std::vector<memory_scheme> schemes_argument(const std::vector<std::string>& texts) {
   std::vector<memory_scheme> schemes;
   for (const std::string& text : texts) schemes.push_back(scheme_argument(text));
-  if (schemes.empty()) schemes.assign(memory_schemes().begin(), memory_schemes().end());
+  if (schemes.empty()) schemes.assign(memory_schemes.begin(), memory_schemes.end());
   return schemes;
 }
 
@@ -48,7 +48,7 @@ struct scheme_row {
   double bytes = bytes_of(is);
 
   /// Part of the bytes of the first scheme that this one saves.
-  [[nodiscard]] double saved() const { return 1 - bytes / bytes_of(memory_schemes().front()); }
+  [[nodiscard]] double saved() const { return 1 - bytes / bytes_of(memory_schemes.front()); }
   [[nodiscard]] std::optional<double> total() const {
     return parameters ? std::optional(bytes * *parameters) : std::nullopt;
   }
@@ -315,7 +315,7 @@ run_function memory_command(option_list& add) {
     if (parameters) columns.push_back(scheme_total);
     std::string text =
         cat(table_text(columns, rows, s.term), "\nbytes: of a parameter   saved: compared with ",
-            memory_schemes().front().name,
+            memory_schemes.front().name,
             "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n");
     if (parameters) text += cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters\n");
     text += sources_text(schemes);

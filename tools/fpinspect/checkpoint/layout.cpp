@@ -6,7 +6,6 @@
 
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/tensor_output.hpp"
 
 namespace fpinspect {
 namespace {

@@ -10,7 +10,6 @@
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/tensors/tensor_output.hpp"
 #include "tensor_file/codes.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/model_json.hpp"

@@ -9,8 +9,8 @@ namespace {
 constexpr std::array rounded_formats = {format_id::bf16, format_id::fp16, format_id::e4m3,
                                         format_id::e5m2, format_id::fp32};
 
-owned_matrix converted(owned_matrix& in, format_id to, const convert_options& options,
-                       const executor& where) {
+owned_matrix cast_to(owned_matrix& in, format_id to, const convert_options& options,
+                     const executor& where) {
   owned_matrix out(to, in.shape);
   convert(in.view(), out.view(), options, where);
   return out;
@@ -25,7 +25,7 @@ owned_matrix elements_of(const compared_tensor& t) {
 
 /// Whether a rule made the elements of `to`, whose format holds them exactly and whose NaNs are canonical.
 bool is_made(const owned_matrix& to, owned_matrix& made, const executor& where) {
-  return converted(made, to.format, {}, where).bytes == to.bytes;
+  return cast_to(made, to.format, {}, where).bytes == to.bytes;
 }
 
 /// Whether a format holds the values of one of rounded_formats.
@@ -40,7 +40,7 @@ std::string rounded_rule(owned_matrix& from, const owned_matrix& to, const execu
     if (!holds(to.format, f)) continue;
     for (const rounding r : {rounding::nearest_even, rounding::toward_zero}) {
       for (const overflow o : {overflow::ieee, overflow::saturate}) {
-        owned_matrix made = converted(from, f, {.rounding = r, .overflow = o}, where);
+        owned_matrix made = cast_to(from, f, {.rounding = r, .overflow = o}, where);
         if (!is_made(to, made, where)) continue;
         return cat(" rounded to ", f, " (", r, o == overflow::saturate ? ", saturating)" : ")");
       }
@@ -74,7 +74,7 @@ std::string rule_from(const char* what, const compared_tensor& a, const compared
                       const executor& where) {
   owned_matrix from = elements_of(a);
   owned_matrix elements = elements_of(b);
-  const owned_matrix to = converted(elements, elements.format, {}, where);
+  const owned_matrix to = cast_to(elements, elements.format, {}, where);
   std::string rule = rounded_rule(from, to, where);
   if (rule.empty()) rule = requantized_rule(from, to, b.made.get(), where);
   return rule.empty() ? rule : what + rule;
