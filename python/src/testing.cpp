@@ -10,6 +10,7 @@
 #include "engine/inputs/families.hpp"
 #include "engine/kit/conversion.hpp"
 #include "engine/kit/function.hpp"
+#include "engine/kit/one_call.hpp"
 #include "engine/kit/quantize.hpp"
 #include "engine/kit/report.hpp"
 #include "samebits/options.hpp"
@@ -37,6 +38,8 @@ std::vector<std::uint64_t> codes_of(nb::handle list) {
   for (const nb::handle code : list) codes.push_back(nb::cast<std::uint64_t>(code));
   return codes;
 }
+
+std::int64_t size_of(nb::handle n) { return integer_of<std::int64_t>(n, "shapes", 0); }
 
 /// A predicate of many codes, where(codes) -> a byte for each, as one of single codes.
 class predicate {
@@ -80,14 +83,20 @@ std::uint64_t seed_of(nb::handle seed) {
   return integer_of<std::uint64_t>(seed, "examples_seed") % ~std::uint64_t{0} + 1;
 }
 
-/// Returns what find() returns: the failure of a check, if there is one. Each check returns None if all
-/// results are right. Otherwise (text, codes, offset, rows, columns, wrong element) of the smallest
-/// failing call; the text is None if the call raised.
-template <class Tested, class Find>
-nb::object failure_of(const Tested& tested, const Find& find) {
-  decltype(find()) failure;
+/// Returns the failure of one call, if `only` is (rows, columns, codes), or else of the check check().
+/// Each check returns None if all results are right. Otherwise (text, codes, offset, rows, columns, wrong
+/// element) of the smallest failing call; the text is None if the call raised.
+template <class Tested, class Check>
+nb::object failure_of(const Tested& tested, const array_function& function, nb::handle only,
+                      const Check& check) {
+  std::optional<failed_call> failure;
   try {
-    failure = find();
+    if (only.is_none()) {
+      failure = check().failure;
+    } else {
+      trial in{size_of(only[0]), size_of(only[1]), codes_of(only[2])};
+      failure = check_one_call(tested, function, std::move(in)).failure;
+    }
   } catch (...) {
     raise_current({});
   }
@@ -118,16 +127,13 @@ nb::object check_conversion(nb::handle call, nb::handle source, nb::handle targe
       .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
       .domain = domain_of(where)};
   const array_function function = elementwise(call, tested.from, tested.to);
-  return failure_of(tested, [&] {
-    if (!only.is_none()) return check_one_call(tested, function, codes_of(only)).failure;
+  return failure_of(tested, function, only, [&] {
     return check_calls(tested, function,
                        {.batches = integer_of<int>(examples, "examples", 0), .seed = seed_of(seed)},
-                       {true, integer_of<int>(offsets, "layouts", 1), 1})
-        .failure;
+                       {true, integer_of<int>(offsets, "layouts", 1), 1});
   });
 }
 
-// `only` is None or (rows, cols, codes).
 nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
                           nb::handle scale_format, nb::handle rules, nb::handle how,
                           nb::handle any_nan, nb::handle where, nb::handle only, nb::handle shapes,
@@ -142,21 +148,15 @@ nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
       .scale_format = format_named(scale_format, "scale_format"),
       .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
       .domain = domain_of(where)};
-  const auto function = [&](const trial& in, std::span<guarded_array> arrays) {
+  const array_function function = [&](const trial& in, std::span<guarded_array> arrays) {
     call(memory_of(arrays[0], tested.from, false), in.rows, in.cols,
          memory_of(arrays[2], tested.to, true), memory_of(arrays[1], tested.scale_format, true));
   };
-  const auto size_of = [](nb::handle n) { return integer_of<std::int64_t>(n, "shapes", 0); };
-  return failure_of(tested, [&] {
-    if (!only.is_none()) {
-      trial in{size_of(only[0]), size_of(only[1]), codes_of(only[2])};
-      return check_one_quantizer_call(tested, function, std::move(in)).failure;
-    }
+  return failure_of(tested, function, only, [&] {
     std::vector<matrix_shape> all;
     for (const nb::handle s : shapes) all.push_back({size_of(s[0]), size_of(s[1])});
     const int count = static_cast<int>(all.size()) + integer_of<int>(examples, "examples", 0);
-    return check_quantizer_calls(tested, function, {.matrices = count, .seed = seed_of(seed)}, all)
-        .failure;
+    return check_quantizer_calls(tested, function, {.matrices = count, .seed = seed_of(seed)}, all);
   });
 }
 
@@ -171,8 +171,7 @@ nb::object check_function(nb::handle call, nb::handle name, nb::handle format, n
                              .domain = domain_of(where)};
   if (!parameter.is_none()) tested.options.parameter = nb::cast<double>(parameter);
   const array_function kernel = elementwise(call, tested.format, tested.format);
-  return failure_of(tested, [&] {
-    if (!only.is_none()) return check_one_function_call(tested, kernel, codes_of(only));
+  return failure_of(tested, kernel, only, [&] {
     return check_function_calls(tested, kernel,
                                 {.offsets = integer_of<int>(offsets, "layouts", 1),
                                  .examples = integer_of<int>(examples, "examples", 0),

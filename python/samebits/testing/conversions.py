@@ -102,8 +102,7 @@ def check_conversion(
            None, random_bits)
     failed = calls.failure_of(
         _core.check_conversion, *names, how, nan == "any", calls.predicate,
-        None if only is None else calls.codes_of(only).ravel().tolist(), len(layouts), examples,
-        examples_seed)
+        calls.one_call(only, 1), len(layouts), examples, examples_seed)
     if failed is None:
         return
     text, codes, layout, *_, element = failed

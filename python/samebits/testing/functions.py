@@ -76,8 +76,7 @@ def check_function(
     f = calls.source
     failed = calls.failure_of(
         _core.check_function, function, f.name, rule, parameter, nan == "any", calls.predicate,
-        None if only is None else calls.codes_of(only).ravel().tolist(), len(layouts), examples,
-        examples_seed)
+        calls.one_call(only, 1), len(layouts), examples, examples_seed)
     if failed is None:
         return
     text, codes, layout, *_ = failed

@@ -87,12 +87,10 @@ def check_quantize(
     rules: Any = dataclasses.replace(Recipe() if recipe is None else recipe_of(recipe), **given)
     calls = _QuantizerCalls(fn, source, rules, to, where, device)
     source, to = calls.source.name, calls.to.name
-    matrix = None if only is None else np.atleast_2d(calls.codes_of(only))
-    one_call = None if matrix is None else (*matrix.shape, matrix.ravel().tolist())
     how = ("nearest_even", rules.overflow, "canonical", 0, 0, 0, None, 32)
     failed = calls.failure_of(
         _core.check_quantize, source, to, rules.scale_format, attrgetter(*SCALE_RULES)(rules), how,
-        nan == "any", calls.predicate, one_call, _shapes(rules.tile) if shapes is None else shapes,
+        nan == "any", calls.predicate, calls.one_call(only, 2), _shapes(rules.tile) if shapes is None else shapes,
         examples, examples_seed)
     if failed is None:
         return

@@ -113,6 +113,14 @@ class Calls:
         """Return the codes of the one array that a caller passes."""
         return codes_of(np.asarray(only), self.source)
 
+    def one_call(self, only: npt.ArrayLike | None, axes: int) -> tuple[int, int, list[int]] | None:
+        """Return rows, columns and codes of the one array that a caller passes, if it passes one."""
+        if only is None:
+            return None
+        codes = np.atleast_2d(self.codes_of(only))
+        rows, cols = codes.shape if axes == 2 else (1, codes.size)
+        return rows, cols, codes.ravel().tolist()
+
     def result_of(self, codes: Codes, layout: Layout, which: str, call: Callable[[Any], T]) -> T:
         """Return call(x) for an input of codes.
 

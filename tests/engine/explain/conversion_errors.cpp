@@ -398,4 +398,8 @@ std::vector<candidate> conversion_errors(const conversion_under_test& conversion
   return rows.rows();
 }
 
+explanation explained(const conversion_under_test& conversion, const runner& calls) {
+  return explain(calls.what(), calls.seen(), conversion_errors(conversion));
+}
+
 }  // namespace samebits::testkit

@@ -12,17 +12,16 @@ namespace samebits::testkit {
 /// Errors of conversions. Results of calls are [codes].
 std::vector<candidate> conversion_errors(const conversion_under_test& conversion);
 
-/// Errors of kernels that compute functions: the library's other rules and functions. Results of
-/// calls are [codes].
-std::vector<candidate> function_errors(const function_under_test& tested);
+/// The errors that give all results of the calls that were made of a conversion.
+explanation explained(const conversion_under_test& conversion, const runner& calls);
 
-/// Errors of quantizers: other options, scales at other positions, and errors in one part of the
-/// matrix only. Results of calls are [scales, codes].
-std::vector<candidate> quantizer_errors(const quantizer_under_test& quantizer);
+/// The same of a kernel that computes a function, whose errors are the library's other rules and
+/// functions; with the largest distance.
+explanation explained(const function_under_test& tested, const runner& calls);
 
-/// The casts of calls of a quantizer: conversions of the scaled elements from fp32, which the
-/// definition in numerics/ gives. Empty if the random bits of calls are not those of one row.
-std::vector<seen_call> casts_of(const quantizer_under_test& quantizer,
-                                const std::vector<seen_call>& calls);
+/// The same of a quantizer: other options, scales at other positions, and errors in one part of the
+/// matrix only. If every scale is right, the codes are explained as conversions of the scaled
+/// elements too.
+explanation explained(const quantizer_under_test& quantizer, const runner& calls);
 
 }  // namespace samebits::testkit

@@ -34,6 +34,8 @@ struct explanation {
   std::vector<std::string> sentences;  ///< in the order of the table; empty if no error fits
   std::size_t results = 0;
   std::size_t wrong = 0;
+  /// Of functions: the codes between a wrong number and the right one, at most.
+  std::optional<std::uint64_t> distance = {};
 
   /// Returns the line of a failure text: "looks like: ...".
   [[nodiscard]] std::string text() const;

@@ -1,4 +1,6 @@
 // The usual errors of kernels of functions: other rules and functions, flushed subnormals.
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "engine/explain/errors.hpp"
@@ -43,7 +45,23 @@ bool is_supported(const function_under_test& tested) {
   return true;
 }
 
-}  // namespace
+std::optional<std::uint64_t> largest_distance(format_id f, const std::vector<seen_call>& calls) {
+  const auto place = [f](std::uint64_t code) {
+    const auto size =
+        static_cast<std::int64_t>(code & ~(std::uint64_t{1} << (spec_of(f).storage_bits - 1)));
+    return is_negative(f, code) ? -size : size;
+  };
+  std::optional<std::uint64_t> largest;
+  for (const seen_call& call : calls) {
+    for (std::size_t i = 0; i < call.got[0].size(); ++i) {
+      const std::uint64_t got = call.got[0][i], expected = call.expected[0][i];
+      if (got == expected || is_nan(f, got) || is_nan(f, expected)) continue;
+      const auto distance = static_cast<std::uint64_t>(std::abs(place(got) - place(expected)));
+      largest = std::max(largest.value_or(0), distance);
+    }
+  }
+  return largest;
+}
 
 std::vector<candidate> function_errors(const function_under_test& tested) {
   std::vector<candidate> rows;
@@ -77,6 +95,14 @@ std::vector<candidate> function_errors(const function_under_test& tested) {
   add("subnormal inputs and results flushed to zeros",
       [format, of_flushed](const seen_call& call) { return flushed(format, of_flushed(call)); });
   return rows;
+}
+
+}  // namespace
+
+explanation explained(const function_under_test& tested, const runner& calls) {
+  explanation why = explain(calls.what(), calls.seen(), function_errors(tested));
+  why.distance = largest_distance(tested.format, calls.seen());
+  return why;
 }
 
 }  // namespace samebits::testkit

@@ -351,8 +351,6 @@ void add_affected_tiles(table& rows) {
   });
 }
 
-}  // namespace
-
 std::vector<candidate> quantizer_errors(const quantizer_under_test& quantizer) {
   table rows(quantizer);
   add_scale_settings(rows);
@@ -366,6 +364,8 @@ std::vector<candidate> quantizer_errors(const quantizer_under_test& quantizer) {
   return rows.rows();
 }
 
+/// The casts of calls of a quantizer: conversions of the scaled elements from fp32, which the
+/// definition in numerics/ gives. Empty if the random bits of calls are not those of one row.
 std::vector<seen_call> casts_of(const quantizer_under_test& quantizer,
                                 const std::vector<seen_call>& calls) {
   std::vector<seen_call> casts;
@@ -375,6 +375,37 @@ std::vector<seen_call> casts_of(const quantizer_under_test& quantizer,
     casts.push_back({row_of({y.begin(), y.end()}), {call.got[codes]}, {call.expected[codes]}});
   }
   return casts;
+}
+
+bool all_scales_are_right(const runner& calls) {
+  for (const seen_call& call : calls.seen()) {
+    for (std::size_t i = 0; i < call.got[scales].size(); ++i) {
+      if (!calls.what().is_right(scales, call.got[scales][i], call.expected[scales][i])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+explanation explained(const quantizer_under_test& quantizer, const runner& calls) {
+  explanation why = explain(calls.what(), calls.seen(), quantizer_errors(quantizer));
+  if (!all_scales_are_right(calls)) return why;
+  const quantize_options& o = quantizer.options;
+  const conversion_under_test cast{.from = format_id::fp32,
+                                   .to = quantizer.to,
+                                   .rule = {o.rounding, o.overflow, o.nan},
+                                   .random = o.random,
+                                   .nan = quantizer.nan};
+  std::vector<candidate> errors = conversion_errors(cast);
+  std::erase_if(errors, [](const candidate& c) { return c.only_alone; });  // tails of whole calls
+  std::vector<std::string> sentences =
+      explain(specification_of(cast), casts_of(quantizer, calls.seen()), errors).sentences;
+  for (std::string& s : sentences) s = "right scales; codes: " + s;
+  why.sentences.insert(why.sentences.begin(), sentences.begin(), sentences.end());
+  return why;
 }
 
 }  // namespace samebits::testkit

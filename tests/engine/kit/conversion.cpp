@@ -269,25 +269,12 @@ class stages {
     compared_ = runner_.compared();
     std::string how = "found by " + stage + " after " + std::to_string(compared_) + " results";
     if (v.wrong) see_more();
-    in = shrunk(std::move(in), v);
+    std::vector<trial> alone;
+    if (v.wrong) alone = codes_.short_calls(in.codes[v.wrong->element]);
+    in = shrunk_row(runner_, std::move(in), v, std::move(alone));
     explanation why;
-    if (v.wrong) {
-      why = explain(runner_.what(), runner_.seen(), conversion_errors(conversion_));
-    }
+    if (v.wrong) why = explained(conversion_, runner_);
     return {std::move(in), std::move(v), std::move(why), std::move(how)};
-  }
-
-  trial shrunk(trial in, verdict& v) {
-    if (v.wrong) {  // at first the wrong element alone; else the call up to it
-      std::vector<trial> starts = codes_.short_calls(in.codes[v.wrong->element]);
-      starts.push_back(in);
-      starts.back().codes.resize(v.wrong->element + 1);
-      starts.back().cols = static_cast<std::int64_t>(starts.back().codes.size());
-      in = runner_.shrink_to_one_of(std::move(in), v, std::move(starts));
-    }
-    return runner_.shrink(std::move(in), v, [this](const trial& t) {
-      return simpler_trials(conversion_.from, {1, 1}, false, t);
-    });
   }
 
   /// Runs calls of every kind, whether they fail or not. The further results distinguish similar
@@ -359,17 +346,6 @@ check_outcome check_calls(const conversion_under_test& conversion, const array_f
                           const check_effort& effort, const call_plan& plan) {
   check_effort_range(conversion, effort);
   return stages(conversion, function, effort, plan).run();
-}
-
-check_outcome check_one_call(const conversion_under_test& conversion,
-                             const array_function& function, code_list codes) {
-  runner calls(specification_of(conversion), function);
-  trial in = row_of(std::move(codes));
-  verdict v = calls.run(in);
-  if (!v.failed()) return {calls.compared(), std::nullopt};
-  explanation why;
-  if (v.wrong) why = explain(calls.what(), calls.seen(), conversion_errors(conversion));
-  return {calls.compared(), failed_call{std::move(in), std::move(v), std::move(why), {}}};
 }
 
 check_result check_raw(const conversion_under_test& conversion, const raw_function& function,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <random>
 #include <utility>
 
@@ -56,7 +55,7 @@ class function_check {
         domain_(tested.domain, tested.format, tested.format, listed_),
         engine_(seed) {}
 
-  std::optional<failed_function> run(const function_effort& effort) {
+  check_outcome run(const function_effort& effort) {
     const auto offsets = static_cast<std::uint64_t>(effort.offsets);
     const code_list pool = inputs(random_numbers);
     std::uint64_t number = 0;
@@ -80,13 +79,7 @@ class function_check {
       const code_list codes = has_few_codes(tested_.format) ? pool : inputs(size);
       if (!attempt(row_of(chosen(codes, size), offset))) return failure();
     }
-    return failed_ ? failure() : std::nullopt;
-  }
-
-  std::optional<failed_function> run_once(code_list codes) {
-    attempt(row_of(std::move(codes)));
-    if (!failed_) return std::nullopt;
-    return described(failed_->first, failed_->second);
+    return failed_ ? failure() : check_outcome{runner_.compared(), std::nullopt};
   }
 
  private:
@@ -133,48 +126,13 @@ class function_check {
     return !ends;
   }
 
-  std::optional<failed_function> failure() {
+  check_outcome failure() {
     auto& [in, v] = *failed_;
-    failed_function found = described(in, v);
-    if (!v.wrong) return found;
-    std::vector<trial> starts{row_of({in.codes[v.wrong->element]}), in};  // alone; up to it
-    starts[1].codes.resize(v.wrong->element + 1);
-    starts[1].cols = static_cast<std::int64_t>(starts[1].codes.size());
-    found.in = runner_.shrink_to_one_of(in, v, std::move(starts));
-    found.in = runner_.shrink(found.in, v, [this](const trial& t) {
-      return simpler_trials(tested_.format, {1, 1}, false, t);
-    });
-    found.found = v;
-    return found;
-  }
-
-  [[nodiscard]] failed_function described(const trial& in, const verdict& v) const {
-    failed_function found;
-    found.in = in;
-    found.found = v;
-    if (!v.wrong) return found;
-    found.why = explain(runner_.what(), runner_.seen(), function_errors(tested_));
-    found.distance = largest_distance();
-    return found;
-  }
-
-  [[nodiscard]] std::optional<std::uint64_t> largest_distance() const {
-    const format_id f = tested_.format;
-    const auto place = [f](std::uint64_t code) {
-      const auto size =
-          static_cast<std::int64_t>(code & ~(std::uint64_t{1} << (spec_of(f).storage_bits - 1)));
-      return is_negative(f, code) ? -size : size;
-    };
-    std::optional<std::uint64_t> largest;
-    for (const seen_call& call : runner_.seen()) {
-      for (std::size_t i = 0; i < call.got[0].size(); ++i) {
-        const std::uint64_t got = call.got[0][i], expected = call.expected[0][i];
-        if (got == expected || is_nan(f, got) || is_nan(f, expected)) continue;
-        const auto distance = static_cast<std::uint64_t>(std::abs(place(got) - place(expected)));
-        largest = std::max(largest.value_or(0), distance);
-      }
-    }
-    return largest;
+    const std::uint64_t compared = runner_.compared();
+    if (!v.wrong) return {compared, failed_call{in, v, {}, {}}};
+    const explanation why = explained(tested_, runner_);
+    const trial smallest = shrunk_row(runner_, in, v, {row_of({in.codes[v.wrong->element]})});
+    return {compared, failed_call{smallest, v, why, {}}};
   }
 
   function_under_test tested_;
@@ -202,16 +160,9 @@ specification specification_of(const function_under_test& tested) {
           reference};
 }
 
-std::optional<failed_function> check_function_calls(const function_under_test& tested,
-                                                    const array_function& kernel,
-                                                    const function_effort& effort) {
+check_outcome check_function_calls(const function_under_test& tested, const array_function& kernel,
+                                   const function_effort& effort) {
   return function_check(tested, kernel, effort.seed).run(effort);
-}
-
-std::optional<failed_function> check_one_function_call(const function_under_test& tested,
-                                                       const array_function& kernel,
-                                                       code_list codes) {
-  return function_check(tested, kernel, 1).run_once(std::move(codes));
 }
 
 }  // namespace samebits::testkit

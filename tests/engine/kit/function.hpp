@@ -1,8 +1,6 @@
 // A check of a kernel that computes a function of every element.
 #pragma once
 
-#include <optional>
-
 #include "engine/kit/failed_call.hpp"
 #include "samebits/evaluate.hpp"
 
@@ -20,11 +18,6 @@ struct function_under_test {
 /// Results [codes] by samebits::evaluate() on backend "reference".
 specification specification_of(const function_under_test& tested);
 
-/// A failure, and how far wrong numbers are from the right ones: codes between them, at most.
-struct failed_function : failed_call {
-  std::optional<std::uint64_t> distance;
-};
-
 /// Amount of calls besides those of every check.
 struct function_effort {
   int offsets = 1;   ///< inputs begin 0 .. offsets - 1 elements from a border
@@ -35,13 +28,7 @@ struct function_effort {
 /// Makes calls of special codes, numbers beside the borders of formulas, numbers of many magnitudes
 /// and random codes; of every code of formats of 16 bits. Two calls have all of these, about 83,000
 /// of fp32, the others 0 to 16384 elements.
-std::optional<failed_function> check_function_calls(const function_under_test& tested,
-                                                    const array_function& kernel,
-                                                    const function_effort& effort);
-
-/// Makes one call, on exactly these codes.
-std::optional<failed_function> check_one_function_call(const function_under_test& tested,
-                                                       const array_function& kernel,
-                                                       code_list codes);
+check_outcome check_function_calls(const function_under_test& tested, const array_function& kernel,
+                                   const function_effort& effort);
 
 }  // namespace samebits::testkit

@@ -37,14 +37,6 @@ class quantize_check {
     return {runner_.compared(), std::nullopt};
   }
 
-  check_outcome run_once(trial in) {
-    verdict v = runner_.run(in);
-    if (!v.failed()) return {runner_.compared(), std::nullopt};
-    explanation why;
-    if (v.wrong) why = explained();
-    return {runner_.compared(), failed_call{std::move(in), std::move(v), std::move(why), {}}};
-  }
-
  private:
   [[nodiscard]] trial matrix(int number) const {
     std::mt19937_64 engine(seed_ + static_cast<std::uint64_t>(number));
@@ -72,31 +64,8 @@ class quantize_check {
       return simpler_trials(quantizer_.from, tile_extent(t, quantizer_.options.tile), true, t);
     });
     explanation why;
-    if (v.wrong) why = explained();
+    if (v.wrong) why = explained(quantizer_, runner_);
     return {compared, failed_call{std::move(in), std::move(v), std::move(why), std::move(how)}};
-  }
-
-  /// If every scale is right, the codes are explained as conversions of the scaled elements too.
-  [[nodiscard]] explanation explained() const {
-    explanation why = explain(runner_.what(), runner_.seen(), quantizer_errors(quantizer_));
-    for (const seen_call& call : runner_.seen()) {
-      for (std::size_t i = 0; i < call.got[0].size(); ++i) {
-        if (!runner_.what().is_right(0, call.got[0][i], call.expected[0][i])) return why;
-      }
-    }
-    const quantize_options& o = quantizer_.options;
-    const conversion_under_test cast{.from = format_id::fp32,
-                                     .to = quantizer_.to,
-                                     .rule = {o.rounding, o.overflow, o.nan},
-                                     .random = o.random,
-                                     .nan = quantizer_.nan};
-    std::vector<candidate> errors = conversion_errors(cast);
-    std::erase_if(errors, [](const candidate& c) { return c.only_alone; });  // tails of whole calls
-    std::vector<std::string> sentences =
-        explain(specification_of(cast), casts_of(quantizer_, runner_.seen()), errors).sentences;
-    for (std::string& s : sentences) s = "right scales; codes: " + s;
-    why.sentences.insert(why.sentences.begin(), sentences.begin(), sentences.end());
-    return why;
   }
 
   quantizer_under_test quantizer_;
@@ -137,11 +106,6 @@ check_outcome check_quantizer_calls(const quantizer_under_test& quantizer,
                            std::to_string(effort.max_elements));
   }
   return quantize_check(quantizer, function, effort, shapes).run();
-}
-
-check_outcome check_one_quantizer_call(const quantizer_under_test& quantizer,
-                                       const array_function& function, trial in) {
-  return quantize_check(quantizer, function, {}, {}).run_once(std::move(in));
 }
 
 quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,

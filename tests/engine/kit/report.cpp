@@ -175,7 +175,7 @@ std::string failure_text(const quantizer_under_test& q, const failed_call& failu
   return case_text(q, failure) + failure.how;
 }
 
-std::string case_text(const function_under_test& f, const failed_function& failure) {
+std::string case_text(const function_under_test& f, const failed_call& failure) {
   const verdict& v = failure.found;
   const std::size_t i = v.wrong->element, count = failure.in.codes.size();
   const std::uint64_t expected = v.call.expected[0][i];
@@ -188,8 +188,8 @@ std::string case_text(const function_under_test& f, const failed_function& failu
           short_code_text(f.format, v.call.got[0][i]) + "   expected " +
           short_code_text(f.format, expected);
   if (f.nan == nan_result::any && is_nan(f.format, expected)) text += " or another NaN";
-  if (failure.distance) {
-    text += "\n  distance  at most " + std::to_string(*failure.distance) +
+  if (failure.why.distance) {
+    text += "\n  distance  at most " + std::to_string(*failure.why.distance) +
             " codes from the right one; " + count_text(failure.why.wrong, failure.why.results);
   }
   return text + "\n  " + failure.why.text();

@@ -30,7 +30,7 @@ std::string case_text(const quantizer_under_test& q, const failed_call& failure)
 std::string failure_text(const quantizer_under_test& q, const failed_call& failure);
 
 /// The wrong result of the smallest failing call of a function, the largest distance, and the errors.
-std::string case_text(const function_under_test& f, const failed_function& failure);
+std::string case_text(const function_under_test& f, const failed_call& failure);
 
 /// The wrong scale or code of a quantizer.
 quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v);

@@ -147,13 +147,6 @@ trial runner::shrink(trial in, verdict& found,
   return in;
 }
 
-trial runner::shrink_to_one_of(trial in, verdict& found, std::vector<trial> others) {
-  return shrink(std::move(in), found, [&others](const trial& t) {
-    std::erase_if(others, [&t](const trial& o) { return o.codes.size() >= t.codes.size(); });
-    return std::exchange(others, {});
-  });
-}
-
 void require_element_size(const std::string& what, std::size_t got, format_id format) {
   if (got == width(format)) return;
   throw invalid_argument(what + " has elements of " + std::to_string(got) + " bytes, expected " +

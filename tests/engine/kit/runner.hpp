@@ -109,8 +109,6 @@ class runner {
   /// @param simpler  trials that are simpler than one
   trial shrink(trial in, verdict& found,
                const std::function<std::vector<trial>(const trial&)>& simpler);
-  /// shrink() to the first of some trials that fails and has fewer elements.
-  trial shrink_to_one_of(trial in, verdict& found, std::vector<trial> others);
 
  private:
   static constexpr std::size_t max_seen = std::size_t{1} << 20;  // elements

@@ -101,4 +101,19 @@ std::vector<trial> simpler_trials(format_id from, const matrix_shape& tile, bool
   return simpler;
 }
 
+trial shrunk_row(runner& calls, trial in, verdict& found, std::vector<trial> alone) {
+  if (found.wrong) {
+    alone.push_back(in);
+    alone.back().codes.resize(found.wrong->element + 1);
+    alone.back().cols = static_cast<std::int64_t>(alone.back().codes.size());
+    in = calls.shrink(std::move(in), found, [&alone](const trial& t) {
+      std::erase_if(alone, [&t](const trial& o) { return o.codes.size() >= t.codes.size(); });
+      return std::exchange(alone, {});
+    });
+  }
+  return calls.shrink(std::move(in), found, [&calls](const trial& t) {
+    return simpler_trials(calls.what().from, {1, 1}, false, t);
+  });
+}
+
 }  // namespace samebits::testkit
