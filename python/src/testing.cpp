@@ -10,7 +10,6 @@
 #include "engine/inputs/families.hpp"
 #include "engine/kit/conversion.hpp"
 #include "engine/kit/function.hpp"
-#include "engine/kit/one_call.hpp"
 #include "engine/kit/quantize.hpp"
 #include "engine/kit/report.hpp"
 #include "samebits/options.hpp"

@@ -90,8 +90,8 @@ def check_quantize(
     how = ("nearest_even", rules.overflow, "canonical", 0, 0, 0, None, 32)
     failed = calls.failure_of(
         _core.check_quantize, source, to, rules.scale_format, attrgetter(*SCALE_RULES)(rules), how,
-        nan == "any", calls.predicate, calls.one_call(only, 2), _shapes(rules.tile) if shapes is None else shapes,
-        examples, examples_seed)
+        nan == "any", calls.predicate, calls.one_call(only, 2),
+        _shapes(rules.tile) if shapes is None else shapes, examples, examples_seed)
     if failed is None:
         return
     text, found, _, rows, cols, _ = failed

@@ -31,4 +31,8 @@ struct function_effort {
 check_outcome check_function_calls(const function_under_test& tested, const array_function& kernel,
                                    const function_effort& effort);
 
+/// Makes one call, on exactly this input.
+check_outcome check_one_call(const function_under_test& tested, const array_function& kernel,
+                             trial in);
+
 }  // namespace samebits::testkit
