@@ -18,8 +18,4 @@ struct call_plan {
 check_outcome check_calls(const conversion_under_test& conversion, const array_function& function,
                           const check_effort& effort, const call_plan& plan = {});
 
-/// Makes one call, on exactly this input.
-check_outcome check_one_call(const conversion_under_test& conversion,
-                             const array_function& function, trial in);
-
 }  // namespace samebits::testkit

@@ -22,4 +22,8 @@ struct check_outcome {
   std::optional<failed_call> failure;
 };
 
+/// Makes one call of a conversion, function or quantizer under test, on exactly this input.
+template <class Tested>
+check_outcome check_one_call(const Tested& tested, const array_function& function, trial in);
+
 }  // namespace samebits::testkit

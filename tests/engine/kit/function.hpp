@@ -31,8 +31,4 @@ struct function_effort {
 check_outcome check_function_calls(const function_under_test& tested, const array_function& kernel,
                                    const function_effort& effort);
 
-/// Makes one call, on exactly this input.
-check_outcome check_one_call(const function_under_test& tested, const array_function& kernel,
-                             trial in);
-
 }  // namespace samebits::testkit

@@ -15,8 +15,4 @@ check_outcome check_quantizer_calls(const quantizer_under_test& quantizer,
                                     const array_function& function, const quantize_effort& effort,
                                     const std::vector<matrix_shape>& shapes = {});
 
-/// Makes one call, on exactly this input.
-check_outcome check_one_call(const quantizer_under_test& quantizer, const array_function& function,
-                             trial in);
-
 }  // namespace samebits::testkit
