@@ -172,7 +172,9 @@ def test_layouts() -> None:
     ({"target": "bf17"}, ValueError, "'bf17' is not one of bf16"),
     ({"rounding": "nearest"}, ValueError, "rounding: 'nearest' is not one of nearest_"),
     ({"layouts": []}, sb.InvalidArgument, "layouts: "), ({"examples": -1}, sb.InvalidArgument, "examples: "),
-    ({"where": lambda x: np.zeros(x.shape, bool)}, ValueError, "where: no input satisfies")])
+    ({"where": lambda x: np.zeros(x.shape, bool)}, ValueError, "where: no input satisfies"),
+    ({"where": lambda x: np.zeros(x.shape, bool), "only": np.ones(1, np.float32)}, ValueError,
+     "where: no input satisfies")])
 def test_refusals(options: Any, kind: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(kind, match=message):

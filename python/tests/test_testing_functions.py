@@ -146,7 +146,9 @@ def test_results_of_another_kind() -> None:
     ("exp", {"rule": "torch"}, samebits.InvalidArgument, "rule"),
     ("exp", {"layouts": []}, samebits.InvalidArgument, "layouts"),
     ("exp", {"examples": -1}, samebits.InvalidArgument, "examples"),
-    ("exp", {"where": lambda x: np.zeros(x.shape, np.bool_)}, samebits.InvalidArgument, "no input satisfies")])
+    ("exp", {"where": lambda x: np.zeros(x.shape, np.bool_)}, samebits.InvalidArgument, "no input satisfies"),
+    ("exp", {"where": lambda x: np.zeros(x.shape, bool), "only": np.ones(1, np.float32)}, samebits.InvalidArgument,
+     "no input satisfies")])
 def test_refusals(function: str, options: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         check_function(cuda_exp, function, **{"rule": CUDA, **options})

@@ -75,3 +75,6 @@ def test_domain() -> None:
         return quantizer()(x)
 
     check_quantize(finite_only, where=np.isfinite, examples=4, **OPTIONS)
+    with pytest.raises(ValueError, match="where: no input satisfies the predicate"):
+        check_quantize(finite_only, where=lambda x: np.zeros(x.shape, bool),
+                       only=np.ones((1, 2), np.float32), **OPTIONS)

@@ -23,6 +23,8 @@ struct check_outcome {
 };
 
 /// Makes one call of a conversion, function or quantizer under test, on exactly this input.
+///
+/// @throws invalid_argument if no code of the domain is found
 template <class Tested>
 check_outcome check_one_call(const Tested& tested, const array_function& function, trial in);
 

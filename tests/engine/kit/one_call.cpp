@@ -4,6 +4,7 @@
 
 #include "engine/explain/errors.hpp"
 #include "engine/kit/conversion.hpp"
+#include "engine/kit/domain_codes.hpp"
 #include "engine/kit/function.hpp"
 #include "engine/kit/quantize.hpp"
 
@@ -11,7 +12,10 @@ namespace samebits::testkit {
 
 template <class Tested>
 check_outcome check_one_call(const Tested& tested, const array_function& function, trial in) {
-  runner calls(specification_of(tested), function);
+  const specification what = specification_of(tested);
+  // Throws for a domain without codes, as the checks of many calls do.
+  const domain_codes domain(what.domain, what.from, what.results.back().format, in.codes);
+  runner calls(what, function);
   verdict v = calls.run(in);
   if (!v.failed()) return {calls.compared(), std::nullopt};
   explanation why;
