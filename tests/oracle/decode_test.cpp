@@ -1,5 +1,6 @@
 // Tests of the oracle's table and decoder against hardware floats and each other. exhaustive.narrow compares
-// the values of all small codes with the library, python.ml_dtypes those with ml_dtypes.
+// all codes of at most 16 bits with the library, python.ml_dtypes the library's numbers, Inf and NaN with
+// ml_dtypes.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -79,16 +80,6 @@ TEST(OracleDecode, RelatedFormatsAgree) {
   }
 }
 
-TEST(OracleDecode, Fp16FromItsDefinition) {
-  for (std::uint64_t code = 0; code <= 0x7BFF; ++code) {
-    const int exponent = static_cast<int>(code >> 10);
-    const int mantissa = static_cast<int>(code & 0x3FF);
-    const double expected =
-        exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
-    ASSERT_EQ(value(format_named("fp16"), code), cpp_rational(expected)) << code;
-  }
-}
-
 TEST(OracleDecode, Binary32And64EqualHardware) {
   for (const std::uint64_t code : random_codes(20000, 32, 1)) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(code));
@@ -111,28 +102,11 @@ TEST(OracleDecode, Binary32And64EqualHardware) {
   }
 }
 
-TEST(OracleDecode, NanAndInfinityCodes) {
-  const auto kind = [](const char* f, std::uint64_t code) {
-    return decode(format_named(f), code).kind;
-  };
-  for (const char* f : {"e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0"}) {
-    for (std::uint64_t code = 0; code < 256; ++code) {
-      const std::string_view name = f;
-      const bool e4m3_nan = name == "e4m3" && (code == 0x7F || code == 0xFF);
-      const bool e5m2_nan = name == "e5m2" && (code & 0x7F) > 0x7C;
-      const bool e5m2_inf = name == "e5m2" && (code & 0x7F) == 0x7C;
-      const bool fnuz_nan = name.ends_with("fnuz") && code == 0x80;
-      const bool e8m0_nan = name == "e8m0" && code == 0xFF;
-      const bool nan = e4m3_nan || e5m2_nan || fnuz_nan || e8m0_nan;
-      EXPECT_EQ(kind(f, code) == value_kind::nan, nan) << f << " code " << code;
-      EXPECT_EQ(kind(f, code) == value_kind::infinite, e5m2_inf) << f << " code " << code;
-    }
-  }
+TEST(OracleDecode, SignsOfNan) {
   EXPECT_TRUE(decode(format_named("e4m3"), 0xFF).negative);
   EXPECT_FALSE(decode(format_named("e4m3fnuz"), 0x80).negative);
   EXPECT_FALSE(decode(format_named("e8m0"), 0xFF).negative);
   EXPECT_TRUE(decode(format_named("fp32"), 0xFFFFFFFF).negative);
-  EXPECT_TRUE(decode(format_named("bf16"), 0xFF80).negative);
 }
 
 TEST(OracleDecode, IgnoredBits) {
