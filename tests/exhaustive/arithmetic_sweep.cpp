@@ -25,22 +25,12 @@ namespace {
 
 using namespace support;
 
-struct flag_counts : comparison_counts {
-  std::uint64_t raised[5] = {};  ///< how often each flag was expected: none may stay 0
-
-  flag_counts& operator+=(const flag_counts& other) {
-    comparison_counts::operator+=(other);
-    for (int bit = 0; bit < 5; ++bit) raised[bit] += other.raised[bit];
-    return *this;
-  }
-};
-
 std::mutex printing;
 
-void compare(const arithmetic_case& c, const oracle::rounded_result& expected, flag_counts& t) {
+void compare(const arithmetic_case& c, const oracle::rounded_result& expected,
+             comparison_counts& t) {
   const arithmetic_result got = compute(c.op, c.x, c.to, c.rule, c.random);
   ++t.compared;
-  for (int bit = 0; bit < 5; ++bit) t.raised[bit] += (expected.flags >> bit) & 1;
   if (got.code == expected.code && static_cast<unsigned>(got.raised) == expected.flags) return;
   if (t.differing++ < 3) {
     const std::lock_guard lock(printing);
@@ -49,7 +39,7 @@ void compare(const arithmetic_case& c, const oracle::rounded_result& expected, f
 }
 
 /// One set of operands through every mode.
-void check(arithmetic_case& c, const word_source& next, flag_counts& t) {
+void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
   c.random = draw_random(next);
   c.rule.overflow = overflow_policies[next() % overflow_policies.size()];
   c.rule.nan = nan_policies[next() % nan_policies.size()];
@@ -68,12 +58,12 @@ void check(arithmetic_case& c, const word_source& next, flag_counts& t) {
   }
 }
 
-flag_counts run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
-                std::uint64_t seed) {
+comparison_counts run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
+                      std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   const word_source next = [&] { return engine(); };
   const auto any = [&] { return arithmetic_formats[next() % arithmetic_formats.size()]; };
-  flag_counts t;
+  comparison_counts t;
   arithmetic_case c;
   c.op = op;
   for (std::uint64_t i = 0; i < cases; ++i) {
@@ -105,14 +95,11 @@ std::optional<bool> agrees(const command_line& words) {
       if (i < arithmetic_formats.size()) format = arithmetic_formats[i];
       const std::string text(format ? name(*format) : "mixed");
       if (words[1] != "all" && words[1] != text) continue;
-      const flag_counts t = sum_on_threads(threads, [&](std::uint64_t thread) {
+      const comparison_counts t = sum_on_threads(threads, [&](std::uint64_t thread) {
         return run(op, format, cases / threads + (thread < cases % threads ? 1 : 0),
                    seed_of(seed, op, format, thread));
       });
-      std::printf("flags");
-      for (const std::uint64_t n : t.raised)
-        std::printf(" %llu", static_cast<unsigned long long>(n));
-      all_agree(", " + std::string(name(op)) + ' ' + text, t);
+      all_agree(std::string(name(op)) + ' ' + text, t);
       sum += t;
     }
   }
