@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <random>
 
-#include "mutation/ladder.hpp"
 #include "mutation/record.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/philox.hpp"
@@ -197,17 +196,10 @@ class writer {
   /// are ignored.
   void small_format(format_id format) {
     const oracle::format& f = oracle_of(format);
-    const ladder steps(f);
     const std::uint64_t codes = std::uint64_t{1} << f.code_bits;
     for (std::uint64_t code = 0; code < codes; ++code) {
       const std::uint64_t ignored = codes < 256 ? next() % (256 / codes) * codes : 0;
-      record r{};
-      r.kind = call::neighbours;
-      r.format[0] = id(format);
-      r.a = code | ignored;
-      r.expected = steps.above(code);
-      r.c = steps.below(code);
-      put(r);
+      neighbours(format, code, ignored);
       negated(format, code, ignored);
       for (int i = 0; i < 64; ++i) measured(format, code);
       for (std::uint64_t other = 0; other < codes; ++other) compared(format, code, other);
@@ -228,14 +220,11 @@ class writer {
 
   /// The sign bit flipped, where there is one (contract §2): fnuz has no -0 and one NaN.
   void negated(format_id format, std::uint64_t code, std::uint64_t ignored) {
-    const oracle::format& f = oracle_of(format);
-    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
-    const bool one_zero = f.zero == oracle::zeros::positive_only && code % sign == 0;
     record r{};
     r.kind = call::negate;
     r.format[0] = id(format);
     r.a = code | ignored;
-    r.expected = f.sign_bits == 0 || one_zero ? code : code ^ sign;
+    r.expected = mirrored(oracle_of(format), code);
     put(r);
   }
 
@@ -256,27 +245,43 @@ class writer {
     }
   }
 
-  /// The code after `code` in total order, where that is a number; else what contract §5 says.
-  static std::uint64_t up(const oracle::format& f, std::uint64_t code) {
+  /// The code of the negative number; fnuz has no -0 and one NaN.
+  static std::uint64_t mirrored(const oracle::format& f, std::uint64_t code) {
     const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
-    if (oracle::decode(f, code).kind == oracle::value_kind::nan) return *f.canonical_nan;
-    if (f.infinity && code == *f.infinity) return code;
-    if (code == sign || code == 0) return f.min_subnormal;
+    const bool one_zero = f.zero == oracle::zeros::positive_only && code % sign == 0;
+    return f.sign_bits == 0 || one_zero ? code : code ^ sign;
+  }
+
+  /// What contract §5 says lies above: the next number; above the largest Inf, else NaN, else itself.
+  /// Nothing lies above Inf, and a NaN gives the canonical one.
+  static std::uint64_t up(const oracle::format& f, std::uint64_t code) {
     const std::uint64_t step = std::uint64_t{1} << f.unused_low_bits;
-    return code < sign ? code + step : code - step;
+    const oracle::exact_value x = oracle::decode(f, code);
+    if (x.kind == oracle::value_kind::nan) return *f.canonical_nan;
+    if (f.infinity && code == *f.infinity) return code;
+    if (x.kind == oracle::value_kind::finite && x.numerator == 0) return f.min_subnormal;
+    if (x.negative) return mirrored(f, mirrored(f, code) - step);
+    if (code == f.max_finite && !f.infinity) return f.canonical_nan.value_or(code);
+    return code + step;
+  }
+
+  /// And below; e8m0's smallest number stays.
+  static std::uint64_t down(const oracle::format& f, std::uint64_t code) {
+    if (oracle::decode(f, code).kind == oracle::value_kind::nan) return *f.canonical_nan;
+    if (f.sign_bits == 0) return code == 0 ? code : code - 1;
+    const std::uint64_t above = up(f, mirrored(f, code));
+    const bool nan = oracle::decode(f, above).kind == oracle::value_kind::nan;
+    return nan ? above : mirrored(f, above);
   }
 
   void neighbours(format_id id_of_format, std::uint64_t code, std::uint64_t ignored) {
     const oracle::format& f = oracle_of(id_of_format);
-    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
     record r{};
     r.kind = call::neighbours;
     r.format[0] = id(id_of_format);
     r.a = code | ignored;
     r.expected = up(f, code);
-    const std::uint64_t mirrored = up(f, code ^ sign);
-    const bool nan = oracle::decode(f, mirrored).kind == oracle::value_kind::nan;
-    r.c = nan ? *f.canonical_nan : mirrored ^ sign;
+    r.c = down(f, code);
     put(r);
   }
 
