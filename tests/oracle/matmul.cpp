@@ -9,6 +9,7 @@
 #include "oracle/arithmetic.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
+#include "oracle/sum_tree.hpp"
 
 namespace samebits::oracle {
 namespace {
@@ -117,17 +118,9 @@ std::uint32_t ieee_sum(const dot_problem& d, std::uint32_t start) {
     b.push_back(to_fp32(*d.b_format, d.b[k]));
   }
   if (d.order == "tree") {
-    std::vector<std::uint32_t> level;
-    for (std::size_t k = 0; k < a.size(); ++k) level.push_back(multiply32(a[k], b[k]));
-    while (level.size() > 1) {
-      std::vector<std::uint32_t> above;
-      for (std::size_t i = 0; i + 1 < level.size(); i += 2) {
-        above.push_back(add32(level[i], level[i + 1]));
-      }
-      if (level.size() % 2 == 1) above.push_back(level.back());
-      level = above;
-    }
-    const std::uint32_t root = level.empty() ? 0 : level.front();
+    std::vector<std::uint64_t> products;
+    for (std::size_t k = 0; k < a.size(); ++k) products.push_back(multiply32(a[k], b[k]));
+    const auto root = static_cast<std::uint32_t>(sum_tree(products, fp32()));
     return d.has_c && d.c_first ? add32(start, root) : root;
   }
   std::uint32_t sum = start;

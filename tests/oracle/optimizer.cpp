@@ -276,25 +276,20 @@ std::uint32_t compensated(const halves& x) {
 scaled_block stored_block(const format& codes, const std::vector<std::uint32_t>& values) {
   std::uint32_t amax = 0;
   for (const std::uint32_t x : values) amax = std::max(amax, canonical(x) & 0x7FFFFFFFu);
-  scaled_block block;
   const bool is_fp16 = codes.storage_bits == 16;
-  f32 factor = one;
-  block.scale = one.code;
-  if (amax != 0 && is_fp16) {
-    const std::uint32_t e = std::max<std::uint32_t>(amax / 0x800000u, 15) - 14;
-    block.scale = e * 0x800000u;
-    factor = one / f32{block.scale};
+  tile_scale scale;
+  if (!is_fp16) {
+    scale = scale_of_amax(scale_rule::te, codes, amax);
   } else if (amax != 0) {
-    const f32 largest = number(convert(codes, fp32(), codes.max_finite, {}));
-    factor = largest / f32{amax};
-    if (factor.code == 0x7F800000u) factor.code = 0x7F7FFFFFu;
-    block.scale = (one / factor).code;
+    scale.s = (std::max<std::uint32_t>(amax / 0x800000u, 15) - 14) * 0x800000u;
+    scale.factor = (one / f32{scale.s}).code;
   }
+  scaled_block block{scale.s, {}};
   cast_rule rule;
   if (!is_fp16) rule.overflow = overflow::saturate;
   for (const std::uint32_t x : values) {
-    block.codes.push_back(
-        static_cast<std::uint32_t>(convert(fp32(), codes, (f32{x} * factor).code, rule)));
+    block.codes.push_back(static_cast<std::uint32_t>(
+        convert(fp32(), codes, (f32{x} * f32{scale.factor}).code, rule)));
   }
   return block;
 }

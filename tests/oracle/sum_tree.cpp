@@ -1,20 +1,18 @@
-// The fixed binary64 sum, one level after the other.
+// The fixed sum, one level after the other.
 #include "oracle/sum_tree.hpp"
 
 #include <cstddef>
 #include <utility>
 
-#include "oracle/elementary.hpp"
-
 namespace samebits::oracle {
 
-std::uint64_t sum_tree(std::vector<std::uint64_t> level) {
+std::uint64_t sum_tree(std::vector<std::uint64_t> level, const format& f) {
   if (level.empty()) return 0;
   while (level.size() > 1) {
     std::vector<std::uint64_t> next;
     for (std::size_t j = 0; j < level.size(); j += 2) {
       const bool alone = j + 1 == level.size();
-      next.push_back(alone ? level[j] : add(fp64(), level[j], level[j + 1]));
+      next.push_back(alone ? level[j] : add(f, level[j], level[j + 1]));
     }
     level = std::move(next);
   }
