@@ -9,7 +9,6 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
 
 #include "oracle/convert.hpp"
 #include "oracle/test_support.hpp"
@@ -304,15 +303,11 @@ std::uint32_t hardware_binary32(double x, int direction) {
 }
 
 TEST(OracleConvert, Binary64To32EqualsHardware) {
-  constexpr std::pair<rounding, int> directions[] = {{rounding::nearest_even, FE_TONEAREST},
-                                                     {rounding::toward_zero, FE_TOWARDZERO},
-                                                     {rounding::upward, FE_UPWARD},
-                                                     {rounding::downward, FE_DOWNWARD}};
   for (const std::uint64_t random : random_codes(20000, 64, 6)) {
     // Exponents of binary32 and a little beyond at both ends: 2^-152 to 2^129.
     const std::uint64_t exponent = 1023 - 152 + (random >> 52) % 282;
     const std::uint64_t code = (random & 0x800FFFFFFFFFFFFF) | (exponent << 52);
-    for (const auto& [mode, direction] : directions) {
+    for (const auto& [mode, direction] : testing::machine_modes) {
       ASSERT_EQ(convert(format_named("fp64"), format_named("fp32"), code, {mode}),
                 hardware_binary32(std::bit_cast<double>(code), direction))
           << std::hex << code << ' ' << name(mode);

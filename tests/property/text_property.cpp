@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/core/sweeps.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/exact.hpp"
 #include "oracle/format_table.hpp"
@@ -225,19 +226,6 @@ struct numeral {
   }
 };
 
-/// All 7 x 3 x 2 rules.
-std::vector<cast_rule> all_rules() {
-  constexpr int count = enum_count<rounding> * enum_count<overflow> * enum_count<nan_policy>;
-  std::vector<cast_rule> rules;
-  rules.reserve(count);
-  for (int i = 0; i < count; ++i) {
-    rules.push_back({static_cast<rounding>(i % enum_count<rounding>),
-                     static_cast<overflow>(i / enum_count<rounding> % enum_count<overflow>),
-                     static_cast<nan_policy>(i / enum_count<rounding> / enum_count<overflow>)});
-  }
-  return rules;
-}
-
 using three_words = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 
 /// A number to read into a format.
@@ -306,7 +294,7 @@ std::string outcome(std::uint64_t code, bool inexact, bool overflow) {
 void expect_oracles_reading(const reading& r) {
   const oracle::format& f = oracle_of(r.to);
   const oracle::exact_value value = r.number.value();
-  for (const cast_rule& rule : all_rules()) {
+  for (const cast_rule& rule : support::every_rule()) {
     const auto [code, inexact, overflow] = oracle::round_with_flags(f, value, rule, r.random);
     const parse_result got = parse(r.to, r.text, rule, r.random);
     if (got == parse_result{true, code, inexact, overflow, 0}) continue;

@@ -18,20 +18,9 @@ namespace {
 
 constexpr int draws = 4000;
 
-class engine_words {
- public:
-  explicit engine_words(std::uint64_t seed) : engine_(seed) {}
-  word_source source() {
-    return [this] { return engine_(); };
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
 std::vector<std::uint64_t> random_codes(code_family family, format_id from, format_id to) {
-  engine_words words(7);
-  const word_source next = words.source();
+  std::mt19937_64 engine(7);
+  const word_source next = [&] { return engine(); };
   std::vector<std::uint64_t> codes(draws);
   for (std::uint64_t& code : codes) code = draw_code(family, from, to, next);
   return codes;
@@ -184,8 +173,8 @@ TEST(Generators, OnGridCodesAreMostlyRepresentableOrOneUlpAway) {
 }
 
 TEST(Generators, RandomBitsHitTheDecision) {
-  engine_words words(11);
-  const word_source next = words.source();
+  std::mt19937_64 engine(11);
+  const word_source next = [&] { return engine(); };
   std::set<int> counts;
   int just_enough = 0;
   int just_short = 0;
