@@ -28,7 +28,7 @@ void put(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64_t
 }  // namespace
 
 returned_values convert_by_definition(const array_case& c, const call_site& site) {
-  const matrix_view &in = site.views[0], out = conversion_result(c, site);
+  const matrix_view &in = site.views[0], &out = site.views[1];
   for_each_element(in, [&](std::int64_t row, std::int64_t col) {
     const random_bits random = bits_of(c.rule.rounding, c.random, row, col, in.cols);
     put_code(out, row, col, convert_code(c.from, c.to, code_at(in, row, col), c.rule, random).code);
@@ -38,8 +38,8 @@ returned_values convert_by_definition(const array_case& c, const call_site& site
 
 returned_values compute_by_definition(const array_arithmetic_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const array_operands in = arithmetic_operands_of(c, site);
-  const matrix_view out = arithmetic_result_of(c, site);
+  const array_operands in = {v[0], v[1], v[2]};
+  const matrix_view& out = v[at_result];
   flags all = flags::none;
   for_each_element(out, [&](std::int64_t row, std::int64_t col) {
     const operands x = {{c.from[0], code_at(in.a, row, col)},

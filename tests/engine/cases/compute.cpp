@@ -54,7 +54,6 @@ void draw_in_place(array_arithmetic_case& c, const word_source& next) {
   if (storage_bytes(c.from[static_cast<std::size_t>(over)]) != storage_bytes(c.to)) return;
   if (below(4, next) != 0) return;
   c.over = over;
-  c.in[static_cast<std::size_t>(over)] = c.out;
 }
 
 /// What cuda-native has: one format, without flags (docs/decisions/0026).
@@ -70,36 +69,39 @@ void make_native(array_arithmetic_case& c, const word_source& next) {
 }
 
 buffers memory_of_computation(const array_arithmetic_case& c) {
-  std::array<strided_buffer, 3> in = {strided_buffer(c.from[0], c.in[0]),
-                                      strided_buffer(c.from[1], c.in[1]),
-                                      strided_buffer(c.from[2], c.in[2])};
+  std::array<array_layout, 3> layouts = c.in;
+  if (c.over >= 0) layouts[static_cast<std::size_t>(c.over)] = c.out;
+  std::vector<strided_buffer> in;
+  for (std::size_t k = 0; k < 3; ++k) in.emplace_back(c.from[k], layouts[k]);
   const std::vector<operands> all = operands_of(c);
   for (std::int64_t i = 0; i < c.out.rows * c.out.cols; ++i) {
     if (c.drawn == 0) {
       auto bits = static_cast<std::uint64_t>(i);
       for (std::size_t k = 0; k < 3; ++k) {
-        in[k].store(c.in[k].at(i), bits);
+        in[k].store(layouts[k].at(i), bits);
         bits >>= spec_of(c.from[k]).storage_bits;
       }
       continue;
     }
     const operands& x = all[static_cast<std::size_t>(i) % all.size()];
-    in[0].store(c.in[0].at(i), x.a.code);
-    in[1].store(c.in[1].at(i), x.b.code);
-    in[2].store(c.in[2].at(i), x.c.code);
+    in[0].store(layouts[0].at(i), x.a.code);
+    in[1].store(layouts[1].at(i), x.b.code);
+    in[2].store(layouts[2].at(i), x.c.code);
   }
+  const buffer_use others = c.alike ? buffer_use::fixed : buffer_use::given;
+  const int same = c.alike ? 0 : -1;
   return {{"a", buffer_use::given, std::move(in[0])},
-          {"b", buffer_use::given, std::move(in[1])},
-          {"c", buffer_use::given, std::move(in[2])},
-          {"out", buffer_use::result, strided_buffer(c.to, c.out)},
-          {"flags of each", buffer_use::result, strided_buffer(format_id::e4m3, c.each)},
-          {"flags", buffer_use::result, strided_buffer(format_id::fp32, dense_layout(1, 1))}};
+          {"b", others, std::move(in[1]), false, same},
+          {"c", others, std::move(in[2]), false, same},
+          {.name = "out", .memory = {c.to, c.out}, .over = c.over},
+          {.name = "flags of each", .memory = {format_id::e4m3, c.each}},
+          {.name = "flags", .memory = {format_id::fp32, dense_layout(1, 1)}}};
 }
 
 returned_values compute_case(const array_arithmetic_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const array_operands in = arithmetic_operands_of(c, site);
-  const matrix_view out = arithmetic_result_of(c, site);
+  const array_operands in = {v[0], v[1], v[2]};
+  const matrix_view& out = v[at_result];
   const executor where = site.target.where(c.threads);
   if (c.asked == flags_asked::none) {
     site.target.enqueue([&] { compute(c.op, in, out, options_of(c), where); });
@@ -125,17 +127,6 @@ returned_values compute_case(const array_arithmetic_case& c, const call_site& si
 
 }  // namespace
 
-array_operands arithmetic_operands_of(const array_arithmetic_case& c, const call_site& site) {
-  const std::vector<matrix_view>& v = site.views;
-  return c.alike ? array_operands{v[0], v[0], v[0]} : array_operands{v[0], v[1], v[2]};
-}
-
-matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site) {
-  matrix_view out = site.views[c.over < 0 ? at_result : static_cast<std::size_t>(c.over)];
-  out.format = c.to;
-  return out;
-}
-
 array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,
                                  std::int64_t rows, std::int64_t cols, const cast_rule& rule) {
   array_arithmetic_case c;
@@ -156,12 +147,8 @@ compute_options options_of(const array_arithmetic_case& c) {
 
 void describe(array_arithmetic_case& c, case_fields& fields) {
   fields.show("op", c.op, "from", c.from, "to", c.to);
-  fields.matrices({{"a", c.in[0]},
-                   {"b", c.in[1]},
-                   {"c", c.in[2]},
-                   {"out", c.over < 0 ? c.out : c.in[static_cast<std::size_t>(c.over)]},
-                   {"each", c.each}});
-  if (c.over >= 0) c.out = c.in[static_cast<std::size_t>(c.over)];
+  fields.matrices(
+      {{"a", c.in[0]}, {"b", c.in[1]}, {"c", c.in[2]}, {"out", c.out}, {"each", c.each}});
   fields.reset("over operand", c.over, -1, "alike", c.alike, false, "flags", c.asked,
                flags_asked::none, "rule", c.rule, cast_rule{c.rule.rounding});
   if (fields.change(c.rule.rounding != rounding{})) c.rule.rounding = {};

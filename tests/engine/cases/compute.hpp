@@ -49,7 +49,5 @@ compute_options options_of(const array_arithmetic_case& c);
 
 // The buffers of a case: three operands, the result, the flags of each element, all flags.
 inline constexpr std::size_t at_result = 3, at_each_flags = 4, at_all_flags = 5;
-array_operands arithmetic_operands_of(const array_arithmetic_case& c, const call_site& site);
-matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site);
 
 }  // namespace samebits::support

@@ -21,22 +21,22 @@ std::int64_t draw_size(const word_source& next) {
 }
 
 buffers memory_of_conversion(const array_case& c) {
-  strided_buffer in(c.from, c.in);
+  const array_layout& layout = c.in_place ? c.out : c.in;
+  strided_buffer in(c.from, layout);
   // Choosing codes takes longer than all the rest: a prime number of them, again and again.
   array_case few = c;
-  few.in = {1, std::min<std::int64_t>(c.in.span(), 251), 251, 1, 0};
+  few.in = {1, std::min<std::int64_t>(layout.span(), 251), 251, 1, 0};
   const std::vector<std::uint64_t> content = content_of(few);
-  for (std::int64_t i = 0; i < c.in.span(); ++i) {
+  for (std::int64_t i = 0; i < layout.span(); ++i) {
     in.store(i, content[static_cast<std::size_t>(i) % content.size()]);
   }
   return {{"in", buffer_use::given, std::move(in)},
-          {"out", buffer_use::result, strided_buffer(c.to, c.in_place ? array_layout{} : c.out)}};
+          {.name = "out", .memory = {c.to, c.out}, .over = c.in_place ? 0 : -1}};
 }
 
 returned_values convert_case(const array_case& c, const call_site& site) {
-  site.target.enqueue([&] {
-    convert(site.views[0], conversion_result(c, site), options_of(c), site.target.where(c.threads));
-  });
+  site.target.enqueue(
+      [&] { convert(site.views[0], site.views[1], options_of(c), site.target.where(c.threads)); });
   return {};
 }
 
@@ -57,7 +57,6 @@ array_case draw_operation_case(bool native, const word_source& next) {
     c.in = c.out = dense_layout(c.in.rows, c.in.cols);
   }
   if (storage_bytes(c.from) == storage_bytes(c.to) && below(4, next) == 0) {
-    c.in = c.out;
     c.in_place = true;
   }
   return c;
@@ -99,16 +98,9 @@ convert_options options_of(const array_case& c) {
   return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
 }
 
-matrix_view conversion_result(const array_case& c, const call_site& site) {
-  matrix_view out = site.views[c.in_place ? 0 : 1];
-  out.format = c.to;
-  return out;
-}
-
 void describe(array_case& c, case_fields& fields) {
   fields.show("from", c.from, "to", c.to, "rule", c.rule);
-  fields.matrices({{"in", c.in_place ? c.out : c.in}, {"out", c.out}});
-  if (c.in_place) c.in = c.out;
+  fields.matrices({{"in", c.in}, {"out", c.out}});
   fields.reset("in place", c.in_place, false);
   fields.reset(c.random);
 }

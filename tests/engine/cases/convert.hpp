@@ -33,9 +33,7 @@ array_case draw_array_case(const word_source& next);
 /// Source codes for the elements of an array case, in memory order.
 std::vector<std::uint64_t> content_of(const array_case& c);
 
-/// Where a case writes: its second buffer, or its first.
-matrix_view conversion_result(const array_case& c, const call_site& site);
-
+// The buffers of a case: the operand, the result.
 /// convert() between any formats, by any rule; of cuda-native what it has.
 operation_of<array_case> conversions(std::string_view backend = {});
 

@@ -54,11 +54,7 @@ void describe(evaluate_case& c, case_fields& fields) {
   for (evaluated_tensor& t : c.tensors) {
     fields.line();
     fields.show("from", t.from, "grad", t.grad, "to", t.to);
-    fields.matrices({{"in", c.over == written_over::operand ? t.out : t.in},
-                     {"gradient", c.over == written_over::gradient ? t.out : t.gradient},
-                     {"out", t.out}});
-    if (c.over == written_over::operand) t.in = t.out;
-    if (c.over == written_over::gradient) t.gradient = t.out;
+    fields.matrices({{"in", t.in}, {"gradient", t.gradient}, {"out", t.out}});
   }
   fields.line();
   if (c.tensors.size() == 1) fields.reset("listed", c.listed, false);
@@ -105,10 +101,6 @@ evaluate_case draw_evaluation(const word_source& next) {
                  : draw_layout(rows, cols, written ? array_side::written : array_side::read, next);
     }
   }
-  for (evaluated_tensor& t : c.tensors) {
-    if (c.over == written_over::operand) t.in = t.out;
-    if (c.over == written_over::gradient) t.gradient = t.out;
-  }
   return c;
 }
 
@@ -149,32 +141,27 @@ buffers memory_of_evaluation(const evaluate_case& c) {
       }
       all.push_back({prefix + std::string(name), buffer_use::given, std::move(buffer)});
     };
-    operand("in", t.from, t.in);
-    operand("grad", t.grad, c.gradient ? t.gradient : array_layout{});
-    const bool apart = c.over == written_over::nothing;
-    all.push_back(
-        {prefix + "out", buffer_use::result, strided_buffer(t.to, apart ? t.out : array_layout{})});
+    const bool over_in = c.over == written_over::operand,
+               over_gradient = c.over == written_over::gradient;
+    operand("in", t.from, over_in ? t.out : t.in);
+    operand("grad", t.grad, !c.gradient ? array_layout{} : over_gradient ? t.out : t.gradient);
+    const auto first = static_cast<int>(3 * i);
+    all.push_back({.name = prefix + "out",
+                   .memory = {t.to, t.out},
+                   .over = over_in         ? first
+                           : over_gradient ? first + 1
+                                           : -1});
   }
   return all;
 }
 
 // The buffers of a tensor: operand, gradient, result.
-/// Where tensor number i is written.
-matrix_view evaluated_at(const evaluate_case& c, const call_site& site, std::size_t tensor) {
-  const std::size_t which = c.over == written_over::nothing   ? 2
-                            : c.over == written_over::operand ? 0
-                                                              : 1;
-  matrix_view out = site.views[3 * tensor + which];
-  out.format = c.tensors[tensor].to;
-  return out;
-}
-
 returned_values evaluate_on(const evaluate_case& c, const call_site& site) {
   std::vector<matrix_view> in, grad, out;
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     in.push_back(site.views[3 * i]);
     grad.push_back(site.views[3 * i + 1]);
-    out.push_back(evaluated_at(c, site, i));
+    out.push_back(site.views[3 * i + 2]);
   }
   const executor where = site.target.where(c.threads);
   const function_case call{c.of, c.gradient, c.options, {}, {}};
@@ -222,8 +209,8 @@ numerics::function_plan plan_of(const evaluate_case& c, format_id format) {
 returned_values evaluate_by_definition(const evaluate_case& c, const call_site& site) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     const evaluated_tensor& t = c.tensors[i];
-    const matrix_view &in = site.views[3 * i], &grad = site.views[3 * i + 1];
-    const matrix_view out = evaluated_at(c, site, i);
+    const matrix_view &in = site.views[3 * i], &grad = site.views[3 * i + 1],
+                      &out = site.views[3 * i + 2];
     const bool exact = c.options.rule == function_rule::exact;
     const numerics::function_plan plan = exact ? numerics::function_plan{} : plan_of(c, t.from);
     const random_stream& r = c.options.random;

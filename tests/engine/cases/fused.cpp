@@ -276,24 +276,20 @@ buffers memory_of_fused(const fused_case& c) {
     indices.store(i, static_cast<std::uint64_t>(below(c.rows_of_tables, next)));
   }
   all.push_back({"indices", buffer_use::fixed, std::move(indices)});
-  all.push_back(result_buffer("out", c.format, c.out, !c.in_place));
+  all.push_back({.name = "out", .memory = {c.format, c.out}, .over = c.in_place ? 0 : -1});
   all.push_back(result_buffer("second out", c.format, c.second_out, c.of->has_second_out));
   return all;
 }
 
-matrix_view out_of(const fused_case& c, const call_site& site) {
-  return site.views[c.in_place ? 0 : at_out];
-}
-
 returned_values fused_on(const fused_case& c, const call_site& site) {
-  const fused_call call{c, site.views, out_of(c, site), site.target.where(c.threads)};
+  const fused_call call{c, site.views, site.views[at_out], site.target.where(c.threads)};
   site.target.enqueue([&] { c.of->call(call); });
   return {};
 }
 
 /// What PyTorch's operators leave one after another, each by the library's definition.
 returned_values fused_by_definition(const fused_case& c, const call_site& site) {
-  const matrix_view out = out_of(c, site);
+  const matrix_view& out = site.views[at_out];
   const numerics::function_plan f = numerics::plan_of(rule, c.f, c.format, 0, 0);
   std::vector<results> all;  // before any is stored
   for_each_element(out, [&](std::int64_t row, std::int64_t col) {

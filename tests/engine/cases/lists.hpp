@@ -48,8 +48,6 @@ list_case draw_list_case(list_call which, const word_source& next);
 /// A tensor of up to so many elements in rows without gaps or with gaps.
 listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const word_source& next);
 operation_of<list_case> list_calls_of(list_call which);
-/// Where cast() writes a tensor.
-matrix_view cast_result(const list_case& c, const call_site& site, std::size_t tensor);
 
 void describe(list_case& c, case_fields& fields);
 

@@ -87,23 +87,17 @@ buffers memory_of_norm(const norm_case& c) {
   add("bias", c.bias && !c.rms && !c.gradient, true, c.format, parameters);
   add("mean", !c.rms, c.gradient, format_id::fp32, statistics);
   add("rstd", true, c.gradient, format_id::fp32, statistics);
-  add("sum", (c.of_sum || c.gradient) && !over_in, c.gradient, c.format, c.sum);
-  add("out", !c.in_place || over_in, false, c.format, c.out);
+  add("sum", c.of_sum || c.gradient, c.gradient, c.format, c.sum);
+  add("out", true, false, c.format, c.out);
+  if (c.in_place) all[over_in ? at_sum : at_out].over = at_in;
   return all;
-}
-
-matrix_view sum_of(const norm_case& c, const call_site& site) {
-  return site.views[c.in_place && writes_sum(c) ? at_in : at_sum];
-}
-matrix_view out_of(const norm_case& c, const call_site& site) {
-  return site.views[c.in_place && !writes_sum(c) ? at_in : at_out];
 }
 
 returned_values norm_on(const norm_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const matrix_view &in = v[at_in], &added = v[at_added], &weight = v[at_weight],
                     &bias = v[at_bias], &mean = v[at_mean], &rstd = v[at_rstd];
-  const matrix_view sum = sum_of(c, site), out = out_of(c, site);
+  const matrix_view &sum = v[at_sum], &out = v[at_out];
   const layer_norm_options options{function_rule::torch_2_11, c.epsilon, c.offset};
   const executor where = site.target.where(c.threads);
   site.target.enqueue([&] {
@@ -137,7 +131,7 @@ void add_elements(const matrix_view& to, const matrix_view& a, const matrix_view
 /// What the definition in numerics/ leaves, one row after another.
 returned_values norms_by_definition(const norm_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const matrix_view sum = sum_of(c, site), out = out_of(c, site);
+  const matrix_view &sum = v[at_sum], &out = v[at_out];
   const std::int64_t cols = out.cols;
   if (cols == 0) return {};  // LayerNorm writes no statistics either
   if (writes_sum(c)) add_elements(sum, v[at_in], v[at_added]);

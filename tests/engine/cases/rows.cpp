@@ -156,17 +156,13 @@ buffers memory_of_rows(const row_case& c) {
   const array_layout second = reads_two(c) ? c.second : array_layout{};
   return {{"in", buffer_use::given, rows_of(c.format, c.in_place ? c.out : c.in, next)},
           {"second", buffer_use::given, rows_of(c.format, second, next)},
-          result_buffer("out", c.format, c.out, !c.in_place),
+          {.name = "out", .memory = {c.format, c.out}, .over = c.in_place ? 0 : -1},
           {"mask", buffer_use::given, mask_of(c, next)}};
-}
-
-matrix_view result_of(const row_case& c, const call_site& site) {
-  return site.views[c.in_place ? at_in : at_out];
 }
 
 returned_values rows_on(const row_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const matrix_view &in = v[at_in], &second = v[at_second], out = result_of(c, site);
+  const matrix_view &in = v[at_in], &second = v[at_second], &out = v[at_out];
   const executor where = site.target.where(c.threads);
   std::int64_t mask_rows = 0;
   scaled_softmax_options scores = score_options(c, mask_rows);
@@ -222,7 +218,7 @@ struct score_operators {
 /// What the definition in numerics/ leaves, one row after another.
 returned_values rows_by_definition(const row_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const matrix_view out = result_of(c, site);
+  const matrix_view& out = v[at_out];
   const std::int64_t cols = out.cols;
   if (cols == 0) return {};
   const int vector = torch::vector_of(c.format);

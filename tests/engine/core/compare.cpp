@@ -23,6 +23,7 @@ class arena {
       std::vector<std::size_t> at;
       for (const case_buffer& b : all) {
         at.push_back(size_);
+        if (b.over >= 0) continue;
         size_ += (b.memory.bytes().size() + border - 1) / border * border;
       }
       offsets_.push_back(std::move(at));
@@ -30,6 +31,7 @@ class arena {
     block_.assign(size_ + border, strided_buffer::guard);
     for_each_of(cases.size(), [&](std::size_t i) {
       for (std::size_t k = 0; k < cases[i].size(); ++k) {
+        if (cases[i][k].over >= 0) continue;
         const std::vector<std::byte>& bytes = cases[i][k].memory.bytes();
         std::copy(bytes.begin(), bytes.end(), data() + offsets_[i][k]);
       }
@@ -46,19 +48,17 @@ class arena {
     return std::memcmp(data(), other.data(), size_) == 0;
   }
   /// The buffers of a case as views of a copy of the memory at `base`.
-  [[nodiscard]] std::vector<matrix_view> views(std::size_t i, buffers& of_case, std::byte* base,
-                                               memory_space space) const {
-    std::vector<matrix_view> all;
+  [[nodiscard]] call_site site(const array_target& target, std::size_t i, buffers& of_case,
+                               std::byte* base, memory_space space) const {
+    call_site all{target, std::vector<matrix_view>(of_case.size())};
     for (std::size_t k = 0; k < of_case.size(); ++k) {
-      if (of_case[k].absent) {
-        all.emplace_back();
-        continue;
-      }
-      strided_buffer& memory = of_case[k].memory;
-      matrix_view v = memory.view();
-      v.data = base + offsets_[i][k] + (static_cast<std::byte*>(v.data) - memory.bytes().data());
+      case_buffer& b = of_case[k];
+      matrix_view v = b.memory.view();
+      if (b.over >= 0) all.shared.push_back({k, static_cast<std::size_t>(b.over), v.format});
+      if (b.absent || b.over >= 0) continue;
+      v.data = base + offsets_[i][k] + (static_cast<std::byte*>(v.data) - b.memory.bytes().data());
       v.space = space;
-      all.push_back(v);
+      all.views[k] = v;
     }
     return all;
   }
@@ -164,9 +164,9 @@ comparison compare(std::span<const problem> problems, array_target& target,
   arena expected(got);
   std::vector<returned_values> of_target(count), of_judge(count);
   for_each_of(count, [&](std::size_t i) {
-    of_judge[i] = judge.run(
-        *problems[i].what,
-        {judge, expected.views(i, memory[i], expected.memory().data(), memory_space::host)});
+    of_judge[i] =
+        judge.run(*problems[i].what,
+                  expected.site(judge, i, memory[i], expected.memory().data(), memory_space::host));
   });
   comparison result;
   for (const buffers& all : memory) {
@@ -181,7 +181,7 @@ comparison compare(std::span<const problem> problems, array_target& target,
       for (; calling < count; ++calling) {
         of_target[calling] =
             target.run(*problems[calling].what,
-                       {target, got.views(calling, memory[calling], base, target.space())});
+                       got.site(target, calling, memory[calling], base, target.space()));
       }
       calling = 0;
     });
@@ -195,6 +195,7 @@ comparison compare(std::span<const problem> problems, array_target& target,
     result.failing = i;
     for (std::size_t k = 0; k < memory[i].size() && result.text.empty(); ++k) {
       case_buffer& b = memory[i][k];
+      if (b.over >= 0) continue;
       result.text = buffer_difference(b, got.taken(i, k, b.memory), expected.taken(i, k, b.memory));
     }
     if (result.text.empty()) result.text = difference_of_returned(of_target[i], of_judge[i]);

@@ -33,6 +33,7 @@ struct case_buffer {
   buffer_use use = buffer_use::result;
   strided_buffer memory;
   bool absent = false;  ///< an argument that the call does not have: its view has no memory
+  int over = -1;        ///< the number of the buffer whose memory it is, in the same layout
 };
 using buffers = std::vector<case_buffer>;
 
@@ -75,7 +76,7 @@ class typed_case final : public any_case {
   [[nodiscard]] const Case& value() const { return value_; }
   [[nodiscard]] buffers memory() const override { return parts_->memory(value_); }
   [[nodiscard]] returned_values call(const call_site& site) const override {
-    return parts_->call(value_, site);
+    return parts_->call(value_, site.resolved());
   }
   [[nodiscard]] std::string text() const override {
     case_fields fields;
@@ -154,7 +155,7 @@ class function_target final : public array_target {
 
   [[nodiscard]] std::string_view backend() const override { return name_; }
   [[nodiscard]] returned_values run(const any_case& c, const call_site& site) const override {
-    return run_(dynamic_cast<const typed_case<Case>&>(c).value(), site);
+    return run_(dynamic_cast<const typed_case<Case>&>(c).value(), site.resolved());
   }
 
  private:

@@ -45,6 +45,15 @@ matrix_view block_of(matrix_view v, std::int64_t row, std::int64_t rows, std::in
   return v;
 }
 
+call_site call_site::resolved() const {
+  call_site all{target, views};
+  for (const shared_memory& s : shared) {
+    all.views[s.view] = views[s.of];
+    all.views[s.view].format = s.format;
+  }
+  return all;
+}
+
 returned_values array_target::run(const any_case& c, const call_site& site) const {
   return c.call(site);
 }

@@ -54,8 +54,18 @@ matrix_view block_of(matrix_view v, std::int64_t row, std::int64_t rows, std::in
 
 /// What the call of a case works with: its buffers in their order, as views of the target's memory.
 struct call_site {
+  /// A view without memory of its own: that of another view, as elements of a format.
+  struct shared_memory {
+    std::size_t view, of;
+    format_id format;
+  };
+
   const array_target& target;
   std::vector<matrix_view> views;
+  std::vector<shared_memory> shared = {};
+
+  /// The site with the views that share memory.
+  [[nodiscard]] call_site resolved() const;
 
   [[nodiscard]] bool on_device() const;
   /// The first element of a buffer, as a pointer for calls that take no views.

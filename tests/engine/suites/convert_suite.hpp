@@ -60,7 +60,7 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
     function_target<array_case> calls(
         GetParam().name, [](const array_case& c, const call_site& site) {
           try {
-            GetParam().convert(site.views[0], conversion_result(c, site), options_of(c), c.threads);
+            GetParam().convert(site.views[0], site.views[1], options_of(c), c.threads);
           } catch (const unsupported&) {
             if (!GetParam().partial) throw;
             return convert_by_definition(c, site);

@@ -121,7 +121,7 @@ TEST(OperationCheck, WhatGoesWrongInABatchOnlyIsSaid) {
     }
     [[nodiscard]] returned_values run(const any_case& c, const call_site& site) const override {
       returned_values all = c.call(site);
-      if (++calls_ > 40) put_code(site.views[1], 0, 0, code_at(site.views[1], 0, 0) ^ 1);
+      if (++calls_ > 40) put_code(site.views[0], 0, 0, code_at(site.views[0], 0, 0) ^ 1);
       return all;
     }
 

@@ -11,7 +11,7 @@ namespace samebits::support {
 namespace {
 
 returned_values by_oracle(const array_case& c, const call_site& site) {
-  const matrix_view &in = site.views[0], out = conversion_result(c, site);
+  const matrix_view &in = site.views[0], &out = site.views[1];
   for_each_element(in, [&](std::int64_t row, std::int64_t col) {
     random_bits bits;
     if (c.rule.rounding == rounding::stochastic) {

@@ -179,7 +179,7 @@ returned_values by_oracle(const list_case& c, const call_site& site) {
       });
       break;
     case list_call::cast:
-      l.set(c.out == 0 ? 0 : 1, [&](std::size_t t, std::int64_t row, std::int64_t col) {
+      l.set(1, [&](std::size_t t, std::int64_t row, std::int64_t col) {
         const random_stream& r = c.cast.random;
         const std::uint64_t index = oracle::element_index(
             r, static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(col),
