@@ -113,7 +113,7 @@ class case_fields {
     } else if constexpr (std::floating_point<T>) {  // all digits
       char digits[32];
       text_ << ' ' << std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-    } else if constexpr (requires { text_ << value; }) {
+    } else if constexpr (!std::is_array_v<T> && requires { text_ << value; }) {
       text_ << ' ' << value;
     } else {
       for (const auto& each : value) put(each);
