@@ -172,8 +172,7 @@ returned_values list_call_on(const list_case& c, const call_site& site) {
   return {};
 }
 
-}  // namespace
-
+/// A call on up to five tensors of up to some chunks.
 list_case draw_list_case(list_call which, const word_source& next) {
   list_case c;
   c.which = which;
@@ -208,6 +207,7 @@ list_case draw_list_case(list_call which, const word_source& next) {
   return c;
 }
 
+/// A tensor of up to so many elements in rows without gaps or with gaps.
 listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const word_source& next) {
   const std::int64_t count = below(maximum + 1, next);
   const std::int64_t rows = below(4, next) == 0 ? 1 + below(5, next) : 1;
@@ -220,6 +220,13 @@ listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const wo
   }
   return t;
 }
+
+operation_of<list_case> list_calls_of(list_call which) {
+  return {[which](const word_source& next) { return draw_list_case(which, next); }, memory_of_list,
+          list_call_on};
+}
+
+}  // namespace
 
 void describe(list_case& c, case_fields& fields) {
   fields.show("of", c.which, "max_norm", c.max_norm, "content of kind", c.kind);
@@ -243,11 +250,6 @@ std::string_view name(list_call which) {
   constexpr std::string_view names[] = {"inspect", "l2norm",     "unscale", "scale",
                                         "clip",    "accumulate", "axpby",   "cast"};
   return names[static_cast<int>(which)];
-}
-
-operation_of<list_case> list_calls_of(list_call which) {
-  return {[which](const word_source& next) { return draw_list_case(which, next); }, memory_of_list,
-          list_call_on};
 }
 
 /// Up to some chunks, many small tensors, and enough elements for several threads.

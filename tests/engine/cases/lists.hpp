@@ -43,12 +43,6 @@ struct list_case {
   std::uint64_t content = 0;
 };
 
-/// A call on up to five tensors of up to some chunks.
-list_case draw_list_case(list_call which, const word_source& next);
-/// A tensor of up to so many elements in rows without gaps or with gaps.
-listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const word_source& next);
-operation_of<list_case> list_calls_of(list_call which);
-
 void describe(list_case& c, case_fields& fields);
 
 }  // namespace samebits::support

@@ -19,6 +19,56 @@ T one_of(std::initializer_list<T> values, const word_source& next) {
   return std::data(values)[next() % values.size()];
 }
 
+/// The format of codes as numbers; dynamic codes and absent arrays are bytes.
+format_id format_of_codes(stored_format f) {
+  switch (code_bytes(f)) {
+    case 4: return format_id::fp32;
+    case 2: return f == bf16_nearest || f == bf16_stochastic ? format_id::bf16 : format_id::fp16;
+    default: return f == e5m2_scaled || f == e5m2_tensor ? format_id::e5m2 : format_id::e4m3;
+  }
+}
+
+/// The array at two buffers.
+stored_array stored_at(stored_format format, const call_site& site, std::size_t buffer) {
+  if (format == none) return {};
+  return {site.views[buffer].data, format,
+          has_block_scales(format) ? site.pointer<float>(buffer + 1) : nullptr};
+}
+
+/// Settings of any rule and profile.
+optimizer_settings draw_settings(const word_source& next) {
+  optimizer_settings s;
+  do {
+    s.rule = any_enumerator<update_rule>(next);
+    s.profile = any_enumerator<update_profile>(next);
+  } while (!has_profile(s.rule, s.profile));
+  s.learning_rate = one_of({1e-3, 3e-4, 0.1, 0.0, 0.37}, next);
+  s.beta1 = one_of({0.9, 0.95, 0.8, 0.6}, next);
+  s.beta2 = one_of({0.999, 0.99, 0.95, 0.3}, next);
+  s.eps = one_of({1e-8, 1e-6, 0.01, 0.0}, next);
+  s.weight_decay = one_of({0.0, 0.01, 0.1, 3.0}, next);
+  s.momentum = one_of({0.0, 0.9, 0.99}, next);
+  s.nesterov = s.momentum != 0 && next() % 2 == 0;
+  s.dampening = s.nesterov ? 0.0 : one_of({0.0, 0.1, 1.0}, next);
+  return s;
+}
+
+/// A binary32 code: NaN, Inf, zeros, subnormals, extremes, any bits, or ordinary numbers.
+std::uint32_t draw_word(const word_source& next) {
+  const auto bits = static_cast<std::uint32_t>(next());
+  const std::uint32_t sign = bits & 0x80000000u;
+  switch (next() % 12) {
+    case 0: return bits;
+    case 1:
+      return sign | one_of({0u, 1u, 0x007FFFFFu, 0x00800000u, 0x7F7FFFFFu, 0x7F800000u, 0x7FC00000u,
+                            0x7F800001u, 0x3F800000u},
+                           next);
+    case 2: return sign | (bits & 0x007FFFFFu);
+    case 3: return sign | 0x3F7F8000u | (bits & 0xFFFFu);  // beside ties of 16-bit formats
+    default: return sign | (0x30000000u + (bits & 0x0FFFFFFFu));
+  }
+}
+
 /// Chooses the combination of weights, master and low part.
 void draw_weights(optimizer_plan& t, const word_source& next) {
   switch (next() % 5) {
@@ -238,20 +288,6 @@ returned_values store_on(const store_case& c, const call_site& site) {
 
 }  // namespace
 
-format_id format_of_codes(stored_format f) {
-  switch (code_bytes(f)) {
-    case 4: return format_id::fp32;
-    case 2: return f == bf16_nearest || f == bf16_stochastic ? format_id::bf16 : format_id::fp16;
-    default: return f == e5m2_scaled || f == e5m2_tensor ? format_id::e5m2 : format_id::e4m3;
-  }
-}
-
-stored_array stored_at(stored_format format, const call_site& site, std::size_t buffer) {
-  if (format == none) return {};
-  return {site.views[buffer].data, format,
-          has_block_scales(format) ? site.pointer<float>(buffer + 1) : nullptr};
-}
-
 step_input input_of(const optimizer_case& c, const call_site& site) {
   step_input input{.applied_steps = c.applied_steps, .grad_mul = c.grad_mul, .seed = c.seed};
   const std::size_t last = c.tensors.size() * optimizer_buffers::of_tensor;
@@ -300,38 +336,6 @@ void describe(store_case& c, case_fields& fields) {
   fields.sizes(0, c.count, [&](std::int64_t, std::int64_t count) { c.count = count; });
   fields.reset("values", c.values, format_id::fp32, "first index", c.options.first_index, 0U,
                "seed", c.options.seed, 0U, "stream", c.options.stream, 0U);
-}
-
-optimizer_settings draw_settings(const word_source& next) {
-  optimizer_settings s;
-  do {
-    s.rule = any_enumerator<update_rule>(next);
-    s.profile = any_enumerator<update_profile>(next);
-  } while (!has_profile(s.rule, s.profile));
-  s.learning_rate = one_of({1e-3, 3e-4, 0.1, 0.0, 0.37}, next);
-  s.beta1 = one_of({0.9, 0.95, 0.8, 0.6}, next);
-  s.beta2 = one_of({0.999, 0.99, 0.95, 0.3}, next);
-  s.eps = one_of({1e-8, 1e-6, 0.01, 0.0}, next);
-  s.weight_decay = one_of({0.0, 0.01, 0.1, 3.0}, next);
-  s.momentum = one_of({0.0, 0.9, 0.99}, next);
-  s.nesterov = s.momentum != 0 && next() % 2 == 0;
-  s.dampening = s.nesterov ? 0.0 : one_of({0.0, 0.1, 1.0}, next);
-  return s;
-}
-
-std::uint32_t draw_word(const word_source& next) {
-  const auto bits = static_cast<std::uint32_t>(next());
-  const std::uint32_t sign = bits & 0x80000000u;
-  switch (next() % 12) {
-    case 0: return bits;
-    case 1:
-      return sign | one_of({0u, 1u, 0x007FFFFFu, 0x00800000u, 0x7F7FFFFFu, 0x7F800000u, 0x7FC00000u,
-                            0x7F800001u, 0x3F800000u},
-                           next);
-    case 2: return sign | (bits & 0x007FFFFFu);
-    case 3: return sign | 0x3F7F8000u | (bits & 0xFFFFu);  // beside ties of 16-bit formats
-    default: return sign | (0x30000000u + (bits & 0x0FFFFFFFu));
-  }
 }
 
 array_operation optimizer_operation() {

@@ -51,16 +51,7 @@ namespace optimizer_buffers {
 inline constexpr std::size_t weights = 0, gradient = 2, master = 4, low = 6, states = 7,
                              of_tensor = 11;
 }
-/// The format of codes as numbers; dynamic codes and absent arrays are bytes.
-format_id format_of_codes(stored_format f);
-/// The array at two buffers.
-stored_array stored_at(stored_format format, const call_site& site, std::size_t buffer);
 step_input input_of(const optimizer_case& c, const call_site& site);
-
-/// Settings of any rule and profile.
-optimizer_settings draw_settings(const word_source& next);
-/// A binary32 code: NaN, Inf, zeros, subnormals, extremes, any bits, or ordinary numbers.
-std::uint32_t draw_word(const word_source& next);
 
 /// A store of values in an array, and a load of what was there before.
 struct store_case {

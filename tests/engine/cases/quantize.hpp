@@ -20,8 +20,6 @@ struct wanted_outputs {
   bool codes_transposed = false;
   bool scales_transposed = false;
   bool statistics = false;
-
-  friend constexpr bool operator==(const wanted_outputs&, const wanted_outputs&) = default;
 };
 
 /// What a matrix holds: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
