@@ -96,7 +96,7 @@ row_call checked_rows(row_call call) {
 
 void run_checked_rows(const row_call& call, const executor& where) {
   const matrix_view& out = call.out;
-  const bool names_result = is_gradient(call.of) && !is_norm(call.of);
+  const bool names_result = call.of < row_function::layer_norm && is_gradient(call.of);
   const device_scope on(
       out.space,
       {{out, "out"},

@@ -53,8 +53,7 @@ void run_scores(row_call call, const scaled_softmax_options& options, const exec
   check_at_least("queries", options.queries, 1);
   refuse_if(out.rows % options.queries != 0 || out.rows / options.queries % options.heads != 0,
             "out: rows must be a multiple of heads * queries, got ", out.rows);
-  call.of = call.of == row_function::softmax ? row_function::scaled_softmax
-                                             : row_function::scaled_softmax_gradient;
+  call.has_scores = true;
   call.scores = {.scale = torch::narrow(std::bit_cast<std::uint64_t>(options.scale)),
                  .mask = check_mask(options, out),
                  .causal = options.causal,

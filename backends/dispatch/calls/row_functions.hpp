@@ -29,7 +29,7 @@ enum class row_function : std::uint8_t {
   sum_layer_norm_gradient,
   sum_rms_norm,
   sum_rms_norm_gradient,
-  // Softmax of scores and its gradient.
+  // Softmax of scores and its gradient (row_call::has_scores). No row_call has them.
   scaled_softmax,
   scaled_softmax_gradient,
   // Parts of cross_entropy() on device memory. No row_call has them.
@@ -87,7 +87,8 @@ struct row_call {
   const_matrix_view rstd = {};  ///< of layer_norm and rms_norm: written, if there is data
   matrix_view sum = {};         ///< of norms of sums: written
   matrix_view out = {};
-  numerics::torch_2_11::score_rule scores = {};  ///< of functions of scores
+  bool has_scores = false;                       ///< of softmax and softmax_gradient
+  numerics::torch_2_11::score_rule scores = {};  ///< if has_scores
   const_matrix_view mask = {};                   ///< of scores
 };
 

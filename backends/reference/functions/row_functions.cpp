@@ -51,13 +51,13 @@ class vector_of_words {
 class row_worker {
  public:
   static std::int64_t scratch_words(const row_call& call) {
-    return (is_of_scores(call.of) ? 3 : 2) * (call.out.cols + row_padding);
+    return (call.has_scores ? 3 : 2) * (call.out.cols + row_padding);
   }
 
   row_worker(const row_call& call, row_kernel kernel, const std::uint32_t* weight,
              const std::uint32_t* bias, std::uint32_t* scratch)
       : call_(call), orders_(orders_of(call)), kernel_(kernel), task_{} {
-    task_.of = plain_function(call.of);
+    task_.of = call.of;
     task_.rule = call.rule;
     task_.format = call.out.format;
     task_.n = call.out.cols;
@@ -67,7 +67,7 @@ class row_worker {
     task_.bias = bias;
     task_.x = scratch;
     task_.grad = scratch + call.out.cols + row_padding;
-    if (!is_of_scores(call.of)) return;
+    if (!call.has_scores) return;
     task_.scores = &call.scores;
     task_.mask = task_.grad + call.out.cols + row_padding;
   }
@@ -77,7 +77,7 @@ class row_worker {
     torch::row_statistics norms;
     load_row(call_.in, row, task_.x);
     load_row(call_.grad, row, task_.grad);
-    if (task_.scores != nullptr) load_mask(row);
+    if (call_.has_scores) load_mask(row);
     if (is_gradient(call_.of)) {
       load_row(call_.mean, row, &norms.mean);
       load_row(call_.rstd, row, &norms.rstd);

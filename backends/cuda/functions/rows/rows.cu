@@ -35,8 +35,11 @@ row_launch launch_of(const backends::row_call& call) {
                   .format = call.out.format,
                   .orders = backends::orders_of(call),
                   .epsilon = call.epsilon};
-  // Rows in memory keep softmax's argument of scores there.
-  if (backends::is_of_scores(call.of)) d.sum = d.out;
+  if (call.has_scores) {
+    d.orders.of = backends::is_gradient(call.of) ? row_function::scaled_softmax_gradient
+                                                 : row_function::scaled_softmax;
+    d.sum = d.out;  // rows in memory keep softmax's argument there
+  }
   return with_order(d);
 }
 
