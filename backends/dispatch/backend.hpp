@@ -22,8 +22,8 @@ struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
 // backends/dispatch/calls/fused.hpp
 struct fused_call;
 struct fused_quantize_call;
-struct function_kernels;  // backends/dispatch/function_kernels.hpp
 // backends/dispatch/calls/sums.hpp
+struct sum_kernels;
 struct norm_parameters_call;
 struct device_embedding_call;
 struct attention_call;  // backends/dispatch/calls/attention.hpp
@@ -150,8 +150,8 @@ struct backend {
   operation_entry<optimizer_call> step = {};
   operation_entry<store_call> store = {};
 
-  /// Host backends only: the kernels of functions.
-  const function_kernels& (*functions)() = nullptr;
+  /// Kernels of sums in the order of PyTorch's kernels. Null: none.
+  const sum_kernels& (*sums)() = nullptr;
 
   // Device backends only.
   operation_entry<cross_entropy_call> cross_entropy = {};

@@ -4,6 +4,9 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/attention.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/matmul.hpp"
 #include "backends/dispatch/calls/optimizer.hpp"
@@ -11,6 +14,7 @@
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/self_test/probe_report.hpp"
 #include "backends/simd/arithmetic/arithmetic_rule.hpp"
+#include "backends/simd/functions/functions.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 
 namespace samebits::backends {
@@ -88,7 +92,11 @@ struct lane_kernels {
   const quantize_kernel& quantize;
   const list_lanes_kernel& lists;
   const matmul_kernel& products;
-  chain_kernel chains;  ///< on processors with fused multiply-adds
+  // On processors with fused multiply-adds:
+  function_codes functions;  ///< of all rules but `exact`
+  function_codes exact;
+  fused_codes fused;
+  const row_kernels& rows;
 };
 inline constexpr simd::fused_steps avx2_steps = simd::fused_steps::none;
 inline constexpr simd::fused_steps avx512_steps = simd::fused_steps::directed;
@@ -114,6 +122,10 @@ void run_all_probes(void (*own)(probe_report&), probe_report& report);
 // support.
 void convert_by_lanes(const lane_kernels& by, const convert_call& call, element_range range);
 flags compute_by_lanes(const lane_kernels& by, const compute_call& call, element_range range);
+void evaluate_by_lanes(const lane_kernels& by, const evaluate_call& call, const executor& where);
+void fused_by_lanes(const lane_kernels& by, const fused_call& call, const executor& where);
+void rows_by_lanes(const lane_kernels& by, const row_call& call, const executor& where);
+void attention_by_lanes(const lane_kernels& by, const attention_call& call, const executor& where);
 void quantize_by_lanes(const lane_kernels& by, const quantize_call& call, const executor& where);
 void dequantize_by_lanes(const lane_kernels& by, const dequantize_call& call,
                          const executor& where);

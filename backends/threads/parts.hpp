@@ -54,19 +54,4 @@ void for_each_item(std::int64_t count, std::int64_t elements, int threads, const
       items_worth_a_thread(elements));
 }
 
-/// The same by kernels that need a scope: each part calls start(), outside the scope, for its own f.
-template <class Start>
-void for_each_item_in(kernel_scope scope, std::int64_t count, std::int64_t elements, int threads,
-                      const Start& start) {
-  for_each_part(
-      count, threads,
-      [&](element_range range) {
-        auto f = start();
-        run_in(scope, [&] {
-          for (std::int64_t i = range.begin; i < range.end; ++i) f(i);
-        });
-      },
-      items_worth_a_thread(elements));
-}
-
 }  // namespace samebits::backends

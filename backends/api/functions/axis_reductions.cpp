@@ -94,15 +94,15 @@ void reduce_axes(const const_tensor_view& in, std::span<const int> axes, const m
   const int count = static_cast<int>(in.shape.size());
   const std::uint64_t reduced = checked_axes(axes, count);
   check_results(in, reduced, memory, out);
-  const function_kernels& by = kernels_of(where, out.space, "reductions over axes");
+  const sum_kernels& sums = sums_of(where, out.space, "reductions over axes");
   if (is_empty(out)) return;
   if (is_empty(memory)) return fill_words(out, result_of_none(options.of, out.format));
   const std::int64_t offset = options.offset % 8;
   const auto plan =
       numerics::torch_2_11::plan_of({in.format, options.of, count, in.shape.data(),
                                      in.strides.data(), reduced, offset, options.multiprocessors});
-  reduce_axes_on_threads(
-      by, {plan, options.of, offset, static_cast<const std::byte*>(in.data), out}, where);
+  reduce_axes_on_threads({plan, options.of, offset, static_cast<const std::byte*>(in.data), out},
+                         where, sums);
 }
 
 }  // namespace samebits

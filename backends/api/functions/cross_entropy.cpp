@@ -111,7 +111,7 @@ class loss_call {
       return run_on_device(is_empty(loss) ? matrix_view{} : loss,
                            wants_gradient ? grad : const_matrix_view{}, out);
     }
-    kernels_of(where_, in_.space, "cross entropy");
+    sums_of(where_, in_.space, "cross entropy");
     if (loss.data != nullptr) {
       values numbers = losses();
       store_numbers(loss, 0, 0, loss.cols, numbers.data());

@@ -29,9 +29,9 @@ void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function
     views.push_back(tensors[i].view);
     check_apart(views.back(), tensors.name(i), norms, "norms");
   }
-  const function_kernels& by = kernels_of(where, tensors.space(), "norms of lists");
+  const sum_kernels& sums = sums_of(where, tensors.space(), "norms of lists");
   values words(views.size());
-  foreach_norm_on_threads(by, views, words.data(), where);
+  foreach_norm_on_threads(views, words.data(), where, sums);
   store_numbers(norms, 0, 0, count, words.data());
 }
 

@@ -53,8 +53,8 @@ void run_on_device(norm_parameters_call call, const norm_parameter_options& opti
 }
 
 /// Computes the sums of several blocks, and then the sums of these.
-void add_blocks(const function_kernels& by, norm_parameters_call call, int multiprocessors,
-                const executor& where) {
+void add_blocks(norm_parameters_call call, int multiprocessors, const executor& where,
+                const sum_kernels& sums) {
   const matrix_view results[] = {call.weight, call.bias};
   const std::int64_t blocks = call.order.blocks, cols = call.in.cols;
   const auto bytes = static_cast<std::size_t>(spec_of(call.in.format).storage_bits / 8);
@@ -65,7 +65,7 @@ void add_blocks(const function_kernels& by, norm_parameters_call call, int multi
   };
   call.weight = partial(0);
   call.bias = partial(1);
-  norm_parameters_on_threads(by, call, where);
+  norm_parameters_on_threads(call, where, sums);
   const std::int64_t shape[] = {blocks, cols}, strides[] = {cols, 1};
   const int first_axis[] = {0};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -91,7 +91,7 @@ void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_
   check_parameter(call, bias, "bias");
   if (weight.data != nullptr && bias.data != nullptr) check_apart(weight, "weight", bias, "bias");
   if (grad.space == memory_space::device) return run_on_device(call, options, where);
-  const function_kernels& by = kernels_of(where, grad.space, "gradients of norms' parameters");
+  const sum_kernels& sums = sums_of(where, grad.space, "gradients of norms' parameters");
   if (grad.cols == 0) return;
   if (grad.rows == 0) {
     if (weight.data != nullptr) fill_words(weight, 0);
@@ -100,8 +100,8 @@ void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_
   }
   call.order =
       numerics::torch_2_11::norm_parameter_order(grad.rows, grad.cols, options.multiprocessors);
-  if (call.order.blocks > 1) return add_blocks(by, call, options.multiprocessors, where);
-  norm_parameters_on_threads(by, call, where);
+  if (call.order.blocks > 1) return add_blocks(call, options.multiprocessors, where, sums);
+  norm_parameters_on_threads(call, where, sums);
 }
 
 namespace backends {
@@ -167,12 +167,12 @@ void embedding_gradient(const const_matrix_view& grad, std::span<const std::int6
     return run_on_device({few, grad, indices.data(), options.padding, out}, options.deterministic,
                          where);
   }
-  const function_kernels& by = kernels_of(where, out.space, "gradients of embeddings");
+  const sum_kernels& sums = sums_of(where, out.space, "gradients of embeddings");
   const sorted_rows sorted(indices, out.rows, options.padding);
   if (!few && !options.deterministic) check_order(sorted.words);
   if (is_empty(out)) return;
   fill_words(out, 0);  // +0
-  embedding_gradient_on_threads(by, {few, grad, sorted.rows, sorted.words, out}, where);
+  embedding_gradient_on_threads({few, grad, sorted.rows, sorted.words, out}, where, sums);
 }
 
 }  // namespace samebits

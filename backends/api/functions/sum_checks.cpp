@@ -34,9 +34,9 @@ void check_indices(std::span<const std::int64_t> indices, const char* which, std
   }
 }
 
-const function_kernels& kernels_of(const executor& where, memory_space space, const char* what) {
-  const auto has = [](const backend& b) { return b.functions != nullptr; };
-  return backend_for(has, space, where, "has no ", what).functions();
+const sum_kernels& sums_of(const executor& where, memory_space space, const char* what) {
+  const auto has = [](const backend& b) { return b.sums != nullptr; };
+  return backend_for(has, space, where, "has no ", what).sums();
 }
 
 }  // namespace samebits::backends

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/api/run_call.hpp"
-#include "backends/dispatch/function_kernels.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/core/function.hpp"
@@ -35,7 +35,7 @@ void check_read(const const_matrix_view& v, const char* which, std::int64_t rows
 void check_indices(std::span<const std::int64_t> indices, const char* which, std::int64_t count,
                    std::optional<std::int64_t> ignored = {});
 
-/// The kernels of the executor's host backend. `what` stands in messages: "reductions over axes".
-const function_kernels& kernels_of(const executor& where, memory_space space, const char* what);
+/// The kernels of the executor's backend. `what` stands in messages: "reductions over axes".
+const sum_kernels& sums_of(const executor& where, memory_space space, const char* what);
 
 }  // namespace samebits::backends

@@ -24,6 +24,7 @@ struct sum_kernels {
   void (*add_products)(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
                        const std::byte* x, std::int64_t n, format_id format,
                        const numerics::torch_2_11::row_statistics& of_row);
+  kernel_scope in_scope;
 };
 
 /// A reduction over axes of at least one element.
@@ -64,5 +65,16 @@ struct device_embedding_call {
   std::int64_t padding = -1;
   matrix_view out = {};
 };
+
+// All by a backend's kernels, on threads.
+void reduce_axes_on_threads(const axis_call& call, const executor& where, const sum_kernels& sums);
+void norm_parameters_on_threads(const norm_parameters_call& call, const executor& where,
+                                const sum_kernels& sums);
+void embedding_gradient_on_threads(const embedding_call& call, const executor& where,
+                                   const sum_kernels& sums);
+/// norms[i] = the norm of tensors[i], binary32 bits. Tensors lie in host memory in fp32, fp16 or
+/// bf16.
+void foreach_norm_on_threads(std::span<const const_matrix_view> tensors, std::uint32_t* norms,
+                             const executor& where, const sum_kernels& sums);
 
 }  // namespace samebits::backends

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/reference/functions/attention_kernel.hpp"
-#include "backends/reference/functions/reference_kernels.hpp"
+#include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/accumulate.hpp"
 
@@ -162,7 +162,7 @@ class forward_head : attention_head {
 
 }  // namespace
 
-const attention_kernels reference_attention = {
+const attention_kernels reference_attention_kernels = {
     1,
     attention_step,
     attention_step,
@@ -179,16 +179,19 @@ bool attention_forward_head(const attention_call& call, const attention_kernels&
   return forward_head(call, kernels, head).compute();
 }
 
-void attention_on_threads(const function_kernels& kernels(), const attention_call& call,
-                          const executor& where) {
-  const function_kernels& by = kernels();
+void attention_on_threads(const attention_call& call, const executor& where,
+                          const attention_kernels& kernels, kernel_scope scope) {
   const auto one = call.grad.data != nullptr ? attention_backward_head : attention_forward_head;
   for_each_item(call.plan.batch * call.plan.heads, elements_worth_a_thread, where.threads,
                 [&](std::int64_t head) {
                   bool done = false;
-                  by.in_scope([&] { done = one(call, by.attention, head); });
-                  if (!done) one(call, reference_attention, head);
+                  scope([&] { done = one(call, kernels, head); });
+                  if (!done) one(call, reference_attention_kernels, head);
                 });
+}
+
+void reference_attention(const attention_call& call, const executor& where) {
+  attention_on_threads(call, where, reference_attention_kernels, in_any_state);
 }
 
 }  // namespace samebits::backends

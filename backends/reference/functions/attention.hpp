@@ -105,6 +105,8 @@ class attention_head {
   bool special_ = false;
 };
 
+extern const attention_kernels reference_attention_kernels;
+
 /// One head, forward or backward. Returns whether the kernels could compute it.
 bool attention_forward_head(const attention_call& call, const attention_kernels& kernels,
                             std::int64_t head);

@@ -1,11 +1,11 @@
 // Reductions over axes on host backends: adds runs of elements to the sums of PyTorch's threads by
 // a backend's kernel, then folds the sums.
+#include "backends/dispatch/calls/sums.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "backends/dispatch/function_kernels.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "backends/threads/parts.hpp"
@@ -194,19 +194,25 @@ void store_result(const axis_call& call, std::int64_t index, const std::uint32_t
 
 }  // namespace
 
-void reduce_axes_on_threads(const function_kernels& by, const axis_call& call,
-                            const executor& where) {
+void reduce_axes_on_threads(const axis_call& call, const executor& where, const sum_kernels& by) {
   const axis_plan& p = call.plan;
   const result_groups groups(p);
   const std::int64_t items = groups.count() * p.blocks;
   std::vector<std::uint32_t> sums(static_cast<std::size_t>(p.outputs * p.blocks));
-  for_each_item_in(by.in_scope, items, p.inputs * p.outputs / items, where.threads, [&] {
-    return [&, worker = block_sums(call, by.sums, groups.columns())](std::int64_t i) mutable {
-      const result_group group = groups.group(i / p.blocks);
-      const std::int64_t block = i % p.blocks;
-      worker.compute(group, block, sums.data() + group.first * p.blocks + block * group.columns);
-    };
-  });
+  for_each_part(
+      items, where.threads,
+      [&](element_range range) {
+        block_sums worker(call, by, groups.columns());
+        by.in_scope([&] {
+          for (std::int64_t i = range.begin; i < range.end; ++i) {
+            const result_group group = groups.group(i / p.blocks);
+            const std::int64_t block = i % p.blocks;
+            worker.compute(group, block,
+                           sums.data() + group.first * p.blocks + block * group.columns);
+          }
+        });
+      },
+      items_worth_a_thread(p.inputs * p.outputs / items));
   for (std::int64_t i = 0; i < groups.count(); ++i) {
     const result_group group = groups.group(i);
     for (std::int64_t c = 0; c < group.columns; ++c) {

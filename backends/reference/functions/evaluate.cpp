@@ -1,11 +1,12 @@
 // Reference functions of arrays: applies the definition to one element after another, or to all
 // operands of a table.
+#include "backends/dispatch/calls/evaluate.hpp"
+
 #include <cstdint>
 
-#include "backends/dispatch/function_kernels.hpp"
 #include "backends/reference/functions/function_range.hpp"
-#include "backends/reference/functions/reference_kernels.hpp"
 #include "backends/reference/functions/result_table.hpp"
+#include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/functions/exact_function.hpp"
@@ -15,13 +16,7 @@ namespace {
 
 namespace real = numerics::real;
 
-std::uint64_t number_of(format_id format, std::uint32_t code) {
-  return numerics::decode<std::uint64_t>(spec_of(format), code);
-}
-
-}  // namespace
-
-void reference_function_codes(const evaluate_call& call, function_chunk& chunk, int count) {
+void reference_codes(const evaluate_call& call, function_chunk& chunk, int count) {
   for (int i = 0; i < count; ++i) {
     chunk.codes[i] = call.grad.data == nullptr
                          ? numerics::evaluate_code(call.plan, chunk.x[i])
@@ -29,7 +24,11 @@ void reference_function_codes(const evaluate_call& call, function_chunk& chunk, 
   }
 }
 
-void reference_exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
+std::uint64_t number_of(format_id format, std::uint32_t code) {
+  return numerics::decode<std::uint64_t>(spec_of(format), code);
+}
+
+void exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
   const bool stochastic = call.rule.rounding == rounding::stochastic;
   real::with_function(call.exact, [&]<real::exact_function F>() {
     for (int i = 0; i < count; ++i) {
@@ -46,14 +45,18 @@ void reference_exact_codes(const evaluate_call& call, function_chunk& chunk, int
   });
 }
 
-void evaluate_on_threads(const function_kernels& kernels(), const evaluate_call& call,
-                         const executor& where) {
-  const function_kernels& by = kernels();
-  const function_codes codes = call.is_exact() ? by.exact : by.functions;
-  if (evaluate_by_table(call, where, codes, by.in_scope)) return;
+}  // namespace
+
+void evaluate_on_threads(const evaluate_call& call, const executor& where, function_codes codes,
+                         kernel_scope scope) {
+  if (evaluate_by_table(call, where, codes, scope)) return;
   for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
-    run_in(by.in_scope, [&] { function_range(call, range, codes); });
+    run_in(scope, [&] { function_range(call, range, codes); });
   });
+}
+
+void reference_evaluate(const evaluate_call& call, const executor& where) {
+  evaluate_on_threads(call, where, call.is_exact() ? exact_codes : reference_codes, in_any_state);
 }
 
 }  // namespace samebits::backends

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/dispatch/function_kernels.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/torch_operators/foreach_norm.hpp"
@@ -49,8 +49,8 @@ std::uint32_t sum_of(const chunk& c, const sum_kernels& by) {
 
 }  // namespace
 
-void foreach_norm_on_threads(const function_kernels& by, std::span<const const_matrix_view> tensors,
-                             std::uint32_t* norms, const executor& where) {
+void foreach_norm_on_threads(std::span<const const_matrix_view> tensors, std::uint32_t* norms,
+                             const executor& where, const sum_kernels& sums) {
   std::vector<chunk> chunks;
   std::vector<std::size_t> ends;
   for (const const_matrix_view& v : tensors) {
@@ -60,12 +60,17 @@ void foreach_norm_on_threads(const function_kernels& by, std::span<const const_m
     ends.push_back(chunks.size());
   }
   std::vector<std::uint32_t> of_chunks(chunks.size());
-  const auto compute = [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    of_chunks[at] = sum_of(chunks[at], by.sums);
-  };
-  for_each_item_in(by.in_scope, static_cast<std::int64_t>(chunks.size()), torch::foreach_chunk,
-                   where.threads, [&] { return compute; });
+  for_each_part(
+      static_cast<std::int64_t>(chunks.size()), where.threads,
+      [&](element_range range) {
+        sums.in_scope([&] {
+          for (auto i = static_cast<std::size_t>(range.begin);
+               i < static_cast<std::size_t>(range.end); ++i) {
+            of_chunks[i] = sum_of(chunks[i], sums);
+          }
+        });
+      },
+      items_worth_a_thread(torch::foreach_chunk));
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     norms[i] = torch::foreach_norm_of(of_chunks.data() + begin,

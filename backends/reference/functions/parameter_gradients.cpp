@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/dispatch/function_kernels.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
@@ -82,17 +82,22 @@ class norm_columns {
 
 }  // namespace
 
-void norm_parameters_on_threads(const function_kernels& by, const norm_parameters_call& call,
-                                const executor& where) {
+void norm_parameters_on_threads(const norm_parameters_call& call, const executor& where,
+                                const sum_kernels& sums) {
   const std::int64_t cols = call.in.cols, chunks = (cols + columns_at_once - 1) / columns_at_once;
   const std::int64_t rows = std::min(call.order.rows_of_block, call.in.rows);
-  for_each_item_in(by.in_scope, chunks * call.order.blocks, rows * std::min(columns_at_once, cols),
-                   where.threads, [&] {
-                     return [=, worker = norm_columns(call, by.sums)](std::int64_t i) mutable {
-                       const std::int64_t col = i % chunks * columns_at_once;
-                       worker.compute(i / chunks, col, std::min(columns_at_once, cols - col));
-                     };
-                   });
+  for_each_part(
+      chunks * call.order.blocks, where.threads,
+      [&](element_range range) {
+        norm_columns worker(call, sums);
+        sums.in_scope([&] {
+          for (std::int64_t i = range.begin; i < range.end; ++i) {
+            const std::int64_t col = i % chunks * columns_at_once;
+            worker.compute(i / chunks, col, std::min(columns_at_once, cols - col));
+          }
+        });
+      },
+      items_worth_a_thread(rows * std::min(columns_at_once, cols)));
 }
 
 namespace {
@@ -125,8 +130,8 @@ void write_word(const embedding_call& call, std::int64_t begin, std::int64_t end
 
 }  // namespace
 
-void embedding_gradient_on_threads(const function_kernels& by, const embedding_call& call,
-                                   const executor& where) {
+void embedding_gradient_on_threads(const embedding_call& call, const executor& where,
+                                   const sum_kernels& sums) {
   std::vector<std::int64_t> firsts;  // of each word's rows
   for (std::size_t i = 0; i < call.words.size(); ++i) {
     if (i == 0 || call.words[i] != call.words[i - 1]) {
@@ -135,11 +140,17 @@ void embedding_gradient_on_threads(const function_kernels& by, const embedding_c
   }
   const auto count = static_cast<std::int64_t>(firsts.size());
   firsts.push_back(static_cast<std::int64_t>(call.words.size()));
-  const auto compute = [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    write_word(call, firsts[at], firsts[at + 1], by.sums);
-  };
-  for_each_item_in(by.in_scope, count, call.out.cols, where.threads, [&] { return compute; });
+  for_each_part(
+      count, where.threads,
+      [&](element_range range) {
+        sums.in_scope([&] {
+          for (auto i = static_cast<std::size_t>(range.begin);
+               i < static_cast<std::size_t>(range.end); ++i) {
+            write_word(call, firsts[i], firsts[i + 1], sums);
+          }
+        });
+      },
+      items_worth_a_thread(call.out.cols));
 }
 
 }  // namespace samebits::backends

@@ -1,12 +1,13 @@
 // Functions of rows on host backends: loads the codes of each row and calls a kernel. The reference
 // kernel decodes the codes, applies the definition, and rounds the results.
+#include "backends/dispatch/calls/row_functions.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "backends/dispatch/function_kernels.hpp"
 #include "backends/reference/functions/function_range.hpp"
-#include "backends/reference/functions/reference_kernels.hpp"
+#include "backends/reference/reference.hpp"
 #include "backends/threads/interruption.hpp"
 #include "backends/threads/parts.hpp"
 #include "backends/threads/tasks.hpp"
@@ -170,12 +171,11 @@ void reference_row(const row_task& task) {
   }
 }
 
-void rows_on_threads(const function_kernels& kernels(), const row_call& call,
-                     const executor& where) {
-  const function_kernels& by = kernels();
+void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
+                     std::int64_t min_elements, kernel_scope scope) {
   const std::int64_t rows = call.out.rows;
   const std::int64_t cols = call.out.cols;
-  const std::int64_t min_rows = std::max<std::int64_t>(by.row_elements / cols, 1);
+  const std::int64_t min_rows = std::max<std::int64_t>(min_elements / cols, 1);
   const std::int64_t parts =
       std::clamp<std::int64_t>(rows / min_rows, 1, thread_count(where.threads));
   // All memory is allocated before the first element is written.
@@ -185,14 +185,18 @@ void rows_on_threads(const function_kernels& kernels(), const row_call& call,
   std::vector<std::uint32_t> scratch(static_cast<std::size_t>(parts * scratch_of_part));
   interruption interrupt;
   for_each_task(parts, [&](std::int64_t i) {
-    row_worker worker(call, by.row, weight.data(), bias.data(),
+    row_worker worker(call, kernel, weight.data(), bias.data(),
                       scratch.data() + i * scratch_of_part);
     interrupt.for_each_block(part_of(rows, parts, i), 16 * min_rows, [&](element_range range) {
-      run_in(by.in_scope, [&] {
+      run_in(scope, [&] {
         for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
       });
     });
   });
+}
+
+void reference_row_functions(const row_call& call, const executor& where) {
+  rows_on_threads(call, where, reference_row, 1 << 10, in_any_state);
 }
 
 }  // namespace samebits::backends

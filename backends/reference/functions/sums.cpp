@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backends/reference/cells.hpp"
-#include "backends/reference/functions/reference_kernels.hpp"
+#include "backends/reference/reference.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::backends {
@@ -45,6 +45,9 @@ void add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* g
 
 }  // namespace
 
-const sum_kernels reference_sums = {add, add_products};
+const sum_kernels& reference_sums() {
+  static constexpr sum_kernels kernels = {add, add_products, in_any_state};
+  return kernels;
+}
 
 }  // namespace samebits::backends

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/fused.hpp"
 #include "backends/simd/functions/functions.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "numerics/hardware/cuda_functions/two_over_pi.hpp"

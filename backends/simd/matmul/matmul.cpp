@@ -12,6 +12,7 @@
 
 #include "backends/dispatch/matmul_element.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/simd/functions/functions.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/matmul/matmul_chains.hpp"
 #include "backends/simd/matmul/matmul_exact.hpp"
@@ -313,7 +314,7 @@ class shared_product {
 void multiply_by_lanes(const lane_kernels& by, const matmul_call& call, const executor& where) {
   if (supports_fixed_point(call)) return multiply_fixed_point(call, where);
   if (has_fused_multiply_adds() && supports_chains(call)) {
-    return multiply_chains(call, where, by.chains);
+    return multiply_chains(call, where, by.rows.chains);
   }
   if (!supports(call)) return reference_matmul(call, where);
   shared_product(by.products, call, threads_for(call, where.threads)).run();
