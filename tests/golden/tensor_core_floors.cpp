@@ -10,7 +10,6 @@
 #include "numerics/hardware/accumulate.hpp"
 #include "samebits/core/tensor_unit.hpp"
 #include "tensor_core_probe/check.hpp"
-#include "tensor_core_probe/settings/setting.hpp"
 
 namespace samebits {
 namespace {
