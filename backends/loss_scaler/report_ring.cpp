@@ -2,6 +2,7 @@
 #include "backends/loss_scaler/report_ring.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <optional>
 
 #include "backends/dispatch/refuse.hpp"
@@ -37,9 +38,9 @@ report_reader::report_reader(std::span<const numerics::report_slot> ring, std::u
     : ring_((check_ring(ring), ring)), next_(first) {}
 
 std::optional<step_report> report_reader::poll() {
-  // If the writer overtakes the reader again and again, a later call catches up.
-  constexpr int attempts = 16;
-  for (int i = 0; i < attempts; ++i) {
+  // After a jump the oldest report in the ring is less than one ring further on. If the writer overtakes
+  // the reader again, a later call catches up.
+  for (std::size_t i = 0; i <= ring_.size(); ++i) {
     step_report report;
     const std::uint64_t wanted = next_;
     switch (numerics::take_report<host_words>(ring_.data(), ring_.size(), next_, report)) {

@@ -51,7 +51,7 @@ std::vector<array_operation> operations() {
       quantize_operation(),       dequantize_operation(),         codebook_operation(),
       quantize_list_operation(),  evaluate_operation(),           row_operation(),
       fused_operation(),          gated_quantize_operation(),     norm_quantize_operation(),
-      norm_of_sum_operation(),    training_operation_on_device(), store_operation()};
+      norm_operation(),           training_operation_on_device(), store_operation()};
   for (int i = 0; i < list_call_count; ++i) {
     all.push_back(list_operation(static_cast<list_call>(i)));
   }

@@ -29,7 +29,7 @@ class native_or_emulated final : public device_target {
       ++native_calls;
       return returned;
     } catch (const unsupported&) {
-      return emulated_.run(c, {emulated_, site.views});
+      return emulated_.run(c, {emulated_, site.views, site.shared});
     }
   }
 

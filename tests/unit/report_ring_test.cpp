@@ -42,7 +42,7 @@ bool same(const step_report& a, const step_report& b) {
 
 TEST(ReportRing, GivesEveryReportOnceOrCountsIt) {
   std::mt19937 random(1);
-  for (const std::size_t capacity : {1u, 2u, 3u, 8u}) {
+  for (const std::size_t capacity : {1u, 2u, 3u, 8u, 16u, 100u}) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12345}}) {
       std::vector<numerics::report_slot> ring(capacity);
       backends::report_reader reader(ring, first);
