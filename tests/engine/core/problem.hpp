@@ -33,7 +33,7 @@ struct case_buffer {
   buffer_use use = buffer_use::result;
   strided_buffer memory;
   bool absent = false;  ///< an argument that the call does not have: its view has no memory
-  int over = -1;        ///< the number of the buffer whose memory it is, in the same layout
+  int over = -1;        ///< an earlier buffer, whose view it is, as elements of the format of `memory`
 };
 using buffers = std::vector<case_buffer>;
 

@@ -1,12 +1,14 @@
 // That the check finds wrong calls, and makes the cases small.
 
 #include <gtest/gtest.h>
-#include <functional>
 
+#include <functional>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "engine/cases/convert.hpp"
+#include "engine/cases/matmul.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/suites/rapidcheck.hpp"
 
@@ -181,6 +183,7 @@ TEST(OperationCheck, SimplerCasesAreAllowedAndEnd) {
   std::vector<array_operation> all = {convert_operation({}),
                                       compute_operation({}),
                                       reduction_operation(),
+                                      matmul_operation({8, 8, 64}, random_kinds::all),
                                       quantize_operation(),
                                       dequantize_operation(),
                                       codebook_operation(),
