@@ -1,5 +1,6 @@
 // Elements of views in host memory: addresses, parts of views, parts of rows. Files compiled for one
-// instruction set include this one, so what is no template is inlined by force.
+// instruction set include this one. What could have the same name in two of them is inlined by force: the
+// linker would keep one, perhaps with instructions that a machine lacks.
 #pragma once
 
 #include <cstddef>

@@ -253,7 +253,12 @@ TEST(DeviceCalls, AnOlderErrorOfTheCallerIsNotReportedAndStays) {
   }
   const numbers there(0);
   const own_stream stream;
-  for (const device_call& call : awaited_calls(there)) {
+  std::vector<device_call> calls = awaited_calls(there);
+  for (const device_call& call : calls_on(there.x(), there.y())) calls.push_back(call);
+  device_loss_scaler scaler(tensor_list({{there.x(), "tensor"}}));
+  calls.push_back(
+      {"device_loss_scaler::step", [&](const auto& where) { scaler.step(where.stream); }});
+  for (const device_call& call : calls) {
     call.run(on_stream(stream.get()));
     EXPECT_NO_THROW(call_after_an_error([&] { call.run(on_stream(stream.get())); })) << call.name;
   }

@@ -1,5 +1,6 @@
-// Every instruction of the function unit probe, as a list for macros: its name; its name in PTX; the bits of its operand
-// and result; the lowest compute capability that has it; and its model. Instructions of 16 bits compute one number in the low half of a word, or two in both halves.
+// Every instruction of the function unit probe, as a list for macros: its name; its name in PTX; the bits
+// of its operand and result; the lowest compute capability that has it; and its model. Instructions of 16
+// bits compute one number in the low half of a word, or two in both halves.
 #pragma once
 
 // clang-format off

@@ -67,7 +67,7 @@ struct job {
   instruction what;
   numerics::accumulate_rule rule;
   std::uint32_t tiles;
-  const std::uint32_t* a;  ///< host memory, [tiles][rows][line_words]
+  const std::uint32_t* a;  ///< [tiles][rows][line_words]; in host memory for device::run()
   const std::uint32_t* b;  ///< [tiles][tile_columns][line_words]
   const std::uint32_t* c;  ///< [tiles][rows][tile_columns]
 };

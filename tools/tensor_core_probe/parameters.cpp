@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <type_traits>
+#include <utility>
 
 #include "numerics/bits/layout.hpp"
 #include "samebits/core/cat.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

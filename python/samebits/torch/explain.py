@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map, tree_map_only
+from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits.errors import InvalidArgument, Unsupported
@@ -72,12 +72,13 @@ def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
     if operator is None:
         raise InvalidArgument("operator: name the operator of these results, such as 'aten.mm.default'")
     function = overload_of(operator)
-    try:
-        function(*tree_map_only(torch.Tensor, lambda t: t.to("meta"), [*inputs]))
-    except NotImplementedError:  # an operator that computes no shapes
-        pass
-    except (RuntimeError, TypeError) as error:
-        raise InvalidArgument(f"inputs: {operator} does not take them: {str(error).splitlines()[0]}") from None
+    arguments = function._schema.arguments
+    needed = [a.name for a in arguments if not a.has_default_value() and not a.kwarg_only]
+    if not len(needed) <= len(inputs) <= len(arguments):
+        raise InvalidArgument(f"inputs: {operator} takes {len(needed)} to {len(arguments)}; got {len(inputs)}")
+    for argument, given in zip(arguments, inputs, strict=False):
+        if str(argument.type) == "Tensor" and not isinstance(given, torch.Tensor):
+            raise InvalidArgument(f"inputs: {argument.name} of {operator} is a tensor; got a {type(given).__name__}")
     with record(keep="all") as recorder:
         recorder.see(Operator.of(function), lambda: [*inputs], lambda: x)
     return recorder.trace

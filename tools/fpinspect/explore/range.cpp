@@ -1,5 +1,7 @@
 // `fpinspect range`: all formats on one axis of powers of ten.
 
+#include <iterator>
+
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/output/histogram.hpp"
 

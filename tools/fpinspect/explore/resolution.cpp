@@ -63,7 +63,10 @@ interval_values values_between(format_id format, double from, double to) {
     const std::uint64_t stop = std::min(end, (index / binade + 1) * binade);
     const double first = decode_double(format, code_at(format, index));
     const double last = decode_double(format, code_at(format, stop - 1));
-    const int spacing = *ulp_log2(format, code_at(format, index));
+    const std::uint64_t code =
+        code_at(format, index);  // the largest: its binade continues below it
+    const int spacing =
+        *ulp_log2(format, code == max_finite(format) ? next_down(format, code) : code);
     auto& spacings = values.spacings;
     if (!spacings.empty() &&
         spacings.back().spacing_log2 == spacing) {  // subnormals, first normals

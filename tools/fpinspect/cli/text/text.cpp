@@ -102,7 +102,9 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
     if (posix.find(c) != posix.npos) escaped += '\\';
     escaped += c;
   }
-  return ::fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
+  std::string whole(text);
+  std::ranges::replace(whole, '\0', '\1');  // a name may hold NUL, which no pattern does
+  return ::fnmatch(escaped.c_str(), whole.c_str(), 0) == 0;
 }
 
 }  // namespace fpinspect

@@ -175,7 +175,8 @@ json_object json_of(const update_result& result) {
 using text_cells = std::vector<std::string>;
 
 std::size_t width_of(const text_cells& column) {
-  return std::ranges::max(column, {}, &std::string::size).size();
+  const auto width = [](const std::string& cell) { return cell.size(); };
+  return std::ranges::max(column, {}, width).size();
 }
 
 /// The first column is left-aligned, the others right-aligned.
