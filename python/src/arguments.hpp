@@ -91,7 +91,8 @@ const std::array<PyObject*, table_of<Enum>.size()>& interned_names() {
   return names;
 }
 
-/// Returns the name of an enum's value as the object of Python that enumerator_of() knows at once.
+/// Returns the name of an enum's value as the object of Python that enumerator_of() knows at once. Every
+/// value has a row in the table.
 template <class Enum>
 nb::object interned_name(Enum value) {
   const auto row = std::find_if(table_of<Enum>.begin(), table_of<Enum>.end(),

@@ -75,7 +75,8 @@ def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
     arguments = function._schema.arguments
     needed = [a.name for a in arguments if not a.has_default_value() and not a.kwarg_only]
     if not len(needed) <= len(inputs) <= len(arguments):
-        raise InvalidArgument(f"inputs: {operator} takes {len(needed)} to {len(arguments)}; got {len(inputs)}")
+        few = "" if len(needed) == len(arguments) else f"{len(needed)} to "
+        raise InvalidArgument(f"inputs: {operator} takes {few}{len(arguments)} arguments; got {len(inputs)}")
     for argument, given in zip(arguments, inputs, strict=False):
         if str(argument.type) == "Tensor" and not isinstance(given, torch.Tensor):
             raise InvalidArgument(f"inputs: {argument.name} of {operator} is a tensor; got a {type(given).__name__}")
@@ -97,7 +98,7 @@ def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Se
     operator : str, optional
         The ATen operator that returned `a` and `b`.
     inputs : sequence
-        Its arguments.
+        Its arguments, in the order of its schema; also those that have only a name in PyTorch.
 
     Returns
     -------

@@ -326,8 +326,8 @@ def test_results_of_one_operator_are_explained() -> None:
     assert sbt.explain(one, one.clone(), operator="aten.mm.default", inputs=(a, b)).cause == "equal"
     with pytest.raises(samebits.InvalidArgument, match="^operator: name the operator"):
         sbt.explain(one, other)
-    wrong: dict[tuple[Any, ...], str] = {(): "takes 2 to 2; got 0", (a,): "takes 2 to 2; got 1",
-                                         (a, b, 1): "takes 2 to 2; got 3", (a, "b"): "is a tensor; got a str"}
+    wrong: dict[tuple[Any, ...], str] = {(): "takes 2 arguments; got 0", (a,): "takes 2 arguments; got 1",
+                                         (a, b, 1): "takes 2 arguments; got 3", (a, "b"): "is a tensor; got a str"}
     for inputs, words in wrong.items():
         with pytest.raises(samebits.InvalidArgument, match=f"^inputs: .*{words}$"):
             sbt.explain(one, other, operator="aten.mm.default", inputs=inputs)

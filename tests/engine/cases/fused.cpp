@@ -47,7 +47,7 @@ std::span<const std::int64_t> indices_of(const std::vector<matrix_view>& v) {
           static_cast<std::size_t>(v[at_indices].cols)};
 }
 
-/// What a call works with.
+/// A case, the views of its buffers, the one that the result goes to, and who computes.
 struct fused_call {
   const fused_case& c;
   const std::vector<matrix_view>& v;

@@ -137,7 +137,8 @@ executor all_threads() {
 
 executor host_backend_argument(std::string_view name) {
   const executor where = backend_argument(name);
-  if (name.empty()) return where;  // of the host; to ask about a GPU starts it, which takes 0.3 s
+  // The default is of the host. The list below asks what the GPU can run, which takes 0.3 s.
+  if (name.empty()) return where;
   for (const backend_info& backend : compiled_backends()) {
     if (backend.name == where.backend && backend.space != memory_space::host) {
       throw backend_error("backend '" + std::string(backend.name) +
